@@ -169,5 +169,5 @@ export interface Browsable {
 
 /** Whether a backend can name its queues. */
 export function isBrowsable(backend: Backend): backend is Backend & Browsable {
-  return typeof (backend as Partial<Browsable>).queues === "function";
+  return "queues" in backend && typeof backend.queues === "function";
 }
