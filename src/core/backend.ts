@@ -23,7 +23,7 @@ export interface Owner {
   readonly client: string;
   readonly host: string;
   readonly pid: number;
-  readonly label?: string;
+  readonly label?: string | undefined;
 }
 
 /** One request in a queue, as the store sees it now. */
@@ -35,12 +35,14 @@ export interface Entry {
   /** How many permits it takes; 1 for a lock. */
   readonly weight: number;
   /** How many permits there are, for an entry of a semaphore; absent for a lock. */
-  readonly permits?: number;
+  readonly permits?: number | undefined;
   /** Given by the store, growing in commit order: the fencing token. */
   readonly seq: bigint;
-  /** What is left of its life by the store's clock, in whole milliseconds rounded down. */
+  /** What is left of its life by the store's clock, in milliseconds, never rounded up. */
   readonly expiresInMs: number;
-  readonly metadata?: string;
+  /** How long it has been in the queue, in milliseconds: for people. */
+  readonly ageMs: number;
+  readonly metadata?: string | undefined;
 }
 
 /** What a client asks a store to append. */
@@ -49,9 +51,9 @@ export interface NewEntry {
   readonly owner: Owner;
   readonly mode: EntryMode;
   readonly weight: number;
-  readonly permits?: number;
+  readonly permits?: number | undefined;
   readonly ttlMs: number;
-  readonly metadata?: string;
+  readonly metadata?: string | undefined;
   /**
    * Refuse (give null, leave nothing behind) unless the entry would be granted at once, by the rule of grant.ts.
    * @default false
@@ -113,11 +115,14 @@ export interface Traits {
   /** Faults after which a token may be lower than an earlier one. */
   readonly tokensRegressAfter: readonly Fault[];
   /**
-   * Whether appends of one client take effect in the order in which append was called, even while earlier ones are
-   * under way. Where not, the core sends those of one queue one after the other.
+   * Whether calls of one client take effect in the order in which they were made, even while earlier ones are under
+   * way. Where not, the core sends the appends of one queue one after the other.
    */
   readonly callOrder: boolean;
 }
+
+/** An answer that a store may have at once: the core then goes on without a turn of the event loop. */
+export type Answer<T> = Promise<T> | T;
 
 /** A store of queues, as seen by one client. */
 export interface Backend {
@@ -129,7 +134,7 @@ export interface Backend {
    * keeps its place, its seq and its remaining life. Rejects with a LockError: LOCK_UNAVAILABLE when it surely did not
    * happen, LOCK_OUTCOME_UNKNOWN otherwise. The signal says that nobody wants the answer any more; it undoes nothing.
    */
-  append(queue: string, entry: NewEntry, signal?: AbortSignal): Promise<Snapshot | null>;
+  append(queue: string, entry: NewEntry, signal?: AbortSignal): Answer<Snapshot | null>;
 
   /** Extends entries, many at once; answers in the same order. Never brings an entry back. */
   renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]>;
@@ -138,7 +143,7 @@ export interface Backend {
    * Takes an entry out: leaving the queue and releasing are the same thing. True if it was there.
    * With `evict`, says that somebody else than its owner takes it out: renew then answers `evicted` where it can.
    */
-  remove(queue: string, id: string, evict?: boolean): Promise<boolean>;
+  remove(queue: string, id: string, evict?: boolean): Answer<boolean>;
 
   /** The live entries of a queue, first to last. */
   list(queue: string): Promise<readonly Entry[]>;
@@ -152,7 +157,7 @@ export interface Backend {
     self: Entry,
     target: Entry | null,
     onChange: (fresh?: Snapshot) => void,
-  ): Promise<() => void>;
+  ): Answer<() => void>;
 
   /** Optional: calls the listener, as a hint, when an entry of this client was evicted. */
   onEvicted?(listener: (queue: string, id: string) => void): void;

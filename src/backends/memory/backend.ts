@@ -1,0 +1,88 @@
+/** The calls of the seam on a MemoryStore: the reference for all other backends. It answers at once, without promises. */
+import type {
+  Backend,
+  Browsable,
+  Entry,
+  NewEntry,
+  Renewal,
+  Renewed,
+  Snapshot,
+  Traits,
+} from "../../core/backend.ts";
+import { LockError } from "../../core/errors.ts";
+import type { MemoryClient, MemoryStore } from "./store.ts";
+
+/** What memory promises. */
+export const memoryTraits: Traits = {
+  scope: "process",
+  order: "fifo",
+  shared: true,
+  counted: true,
+  expiry: "process",
+  tokens: "a counter that starts at the wall clock in microseconds",
+  wake: "push",
+  exclusivityBrokenBy: [],
+  tokensRegressAfter: [],
+  callOrder: true,
+};
+
+/** One client of a store in memory. */
+export class MemoryBackend implements Backend, Browsable, MemoryClient {
+  readonly name = "memory";
+  readonly traits: Traits = memoryTraits;
+  readonly #store: MemoryStore;
+  readonly #onClose: () => void;
+  #onEvicted: ((queue: string, id: string) => void) | null = null;
+  #closed = false;
+
+  constructor(store: MemoryStore, onClose: () => void) {
+    this.#store = store;
+    this.#onClose = onClose;
+  }
+
+  append(queue: string, entry: NewEntry): Snapshot | null {
+    return this.#open().append(queue, entry, this);
+  }
+
+  async renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
+    const store = this.#open();
+    return renewals.map((renewal) => store.renew(renewal));
+  }
+
+  remove(queue: string, id: string, evict = false): boolean {
+    return this.#open().remove(queue, id, evict);
+  }
+
+  async list(queue: string): Promise<readonly Entry[]> {
+    return this.#open().list(queue);
+  }
+
+  watch(_queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
+    return this.#open().watch(self.id, target === null ? null : target.id, onChange);
+  }
+
+  async queues(prefix: string): Promise<readonly string[]> {
+    return this.#open().queues(prefix);
+  }
+
+  onEvicted(listener: (queue: string, id: string) => void): void {
+    this.#onEvicted = listener;
+  }
+
+  evicted(queue: string, id: string): void {
+    this.#onEvicted?.(queue, id);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#onEvicted = null;
+    this.#onClose();
+  }
+
+  #open(): MemoryStore {
+    if (this.#closed)
+      throw new LockError("LOCK_CLOSED", "this client of memory was closed", { backend: this.name });
+    return this.#store;
+  }
+}

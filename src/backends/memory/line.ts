@@ -1,0 +1,151 @@
+/**
+ * One queue in memory: a linked list in arrival order that knows, for any entry, what is ahead. Appending, removing and
+ * a hand-over cost O(1); asking about an entry in the middle costs O(log n). Knows nothing of time beyond expiresAt.
+ */
+import type { Ahead, Entry, EntryMode, NewEntry, Owner } from "../../core/backend.ts";
+import type { Clock } from "../../core/clock.ts";
+import { nothingAhead } from "../../core/grant.ts";
+import { Ranks } from "./ranks.ts";
+
+/** An entry in its line; as an Entry it is a live view of what the store knows. */
+export class MemoryEntry implements Entry {
+  readonly id: string;
+  readonly owner: Owner;
+  readonly mode: EntryMode;
+  readonly weight: number;
+  readonly permits: number | undefined;
+  readonly metadata: string | undefined;
+  readonly seq: bigint;
+  readonly line: Line;
+  /** The client whose entry it is, told when it is evicted. */
+  readonly client: object;
+  readonly #clock: Clock;
+  readonly #appendedAt: number;
+  expiresAt: number;
+
+  prev: MemoryEntry | null = null;
+  next: MemoryEntry | null = null;
+  /** The nearest writer ahead; may have left the line, and then its own writerAhead leads on. */
+  writerAhead: MemoryEntry | null = null;
+  place = -1;
+  live = true;
+  /** Called when this entry leaves the line. */
+  watchers: Array<() => void> | null = null;
+
+  constructor(line: Line, client: object, asked: NewEntry, seq: bigint, clock: Clock) {
+    this.id = asked.id;
+    this.owner = asked.owner;
+    this.mode = asked.mode;
+    this.weight = asked.weight;
+    this.permits = asked.permits;
+    this.metadata = asked.metadata;
+    this.seq = seq;
+    this.line = line;
+    this.client = client;
+    this.#clock = clock;
+    this.#appendedAt = clock.recent();
+    this.expiresAt = this.#appendedAt + asked.ttlMs;
+  }
+
+  get expiresInMs(): number {
+    return Math.max(0, this.expiresAt - this.#clock.recent());
+  }
+
+  get ageMs(): number {
+    return this.#clock.recent() - this.#appendedAt;
+  }
+
+  /** The entry as it is now, for those who keep it. */
+  view(): Entry {
+    const { id, owner, mode, weight, permits, seq, expiresInMs, ageMs, metadata } = this;
+    return { id, owner, mode, weight, permits, seq, expiresInMs, ageMs, metadata };
+  }
+}
+
+/** The entries of one queue, first to last. */
+export class Line {
+  readonly queue: string;
+  first: MemoryEntry | null = null;
+  /** The largest number of permits that an entry of this line was asked with. */
+  mostPermits = 0;
+  #last: MemoryEntry | null = null;
+  #lastWriter: MemoryEntry | null = null;
+  #count = 0;
+  #weight = 0;
+  /** Made when somebody asks about the middle, kept until the line is empty. */
+  #ranks: Ranks | null = null;
+
+  constructor(queue: string) {
+    this.queue = queue;
+  }
+
+  append(entry: MemoryEntry): void {
+    entry.prev = this.#last;
+    entry.writerAhead = this.#lastWriter;
+    if (this.#last === null) this.first = entry;
+    else this.#last.next = entry;
+    this.#last = entry;
+    if (entry.mode === "write") this.#lastWriter = entry;
+    this.#count += 1;
+    this.#weight += entry.weight;
+    if (entry.permits !== undefined && entry.permits > this.mostPermits) this.mostPermits = entry.permits;
+    if (this.#ranks?.full) this.#rank();
+    else if (this.#ranks !== null) entry.place = this.#ranks.append(entry.weight);
+  }
+
+  remove(entry: MemoryEntry): void {
+    const { prev, next } = entry;
+    entry.live = false;
+    // Cuts the chain of writers that have left, so that none of them is kept.
+    entry.writerAhead = prev === null ? null : this.writerAheadOf(entry);
+    if (this.#lastWriter === entry) this.#lastWriter = entry.writerAhead;
+    if (prev === null) this.first = next;
+    else prev.next = next;
+    if (next === null) this.#last = prev;
+    else next.prev = prev;
+    entry.prev = null;
+    entry.next = null;
+    this.#count -= 1;
+    this.#weight -= entry.weight;
+    if (this.#count === 0) this.#ranks = null;
+    this.#ranks?.remove(entry.place, entry.weight);
+  }
+
+  /** What is ahead of an entry of this line. */
+  aheadOf(entry: MemoryEntry): Ahead {
+    if (entry.prev === null) return nothingAhead;
+    const { count, weight } = entry === this.#last ? this.#beforeLast(entry) : this.#beforeMiddle(entry);
+    return { count, weight, nearest: entry.prev, nearestWriter: this.writerAheadOf(entry) };
+  }
+
+  /** The nearest writer ahead that is still in line; remembers what it found. */
+  writerAheadOf(entry: MemoryEntry): MemoryEntry | null {
+    let writer = entry.writerAhead;
+    while (writer !== null && !writer.live) writer = writer.writerAhead;
+    entry.writerAhead = writer;
+    return writer;
+  }
+
+  #beforeLast(last: MemoryEntry): { count: number; weight: number } {
+    return { count: this.#count - 1, weight: this.#weight - last.weight };
+  }
+
+  #beforeMiddle(entry: MemoryEntry): { count: number; weight: number } {
+    return (this.#ranks ?? this.#rank()).before(entry.place);
+  }
+
+  #rank(): Ranks {
+    const ranks = new Ranks(2 * this.#count + 64);
+    for (const entry of this) entry.place = ranks.append(entry.weight);
+    this.#ranks = ranks;
+    return ranks;
+  }
+
+  *[Symbol.iterator](): Generator<MemoryEntry, void> {
+    for (let entry = this.first; entry !== null;) {
+      const { next } = entry;
+      yield entry;
+      entry = next;
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** From a URL or a backend to a LockManager; each scheme loads its backend when it is first used. */
+import type { Backend } from "./core/backend.ts";
+import { invalid, LockError } from "./core/errors.ts";
+import { LockManager, type ManagerOptions } from "./core/manager.ts";
+import { typeName } from "./core/names.ts";
+import { demand, type Requirements } from "./core/traits.ts";
+
+/** Options of `connect`. */
+export interface ConnectOptions extends ManagerOptions {
+  /** What the store must be able to do; a store that cannot is refused with the reason. */
+  readonly require?: Requirements | undefined;
+}
+
+/** For each scheme: opens a backend for a URL. */
+const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
+  "memory:": async (url) => {
+    const { memoryBackend } = await import("./backends/memory/index.ts");
+    return memoryBackend({ store: url.slice("memory:".length) });
+  },
+};
+
+/**
+ * Connects to a store. A URL names it ("memory:" is shared by all of this process that give the same URL); or give a
+ * backend made by one of the factories.
+ */
+export async function connect(store: string | Backend, options: ConnectOptions = {}): Promise<LockManager> {
+  const backend = typeof store === "string" ? await open(store) : store;
+  if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
+  try {
+    demand(backend.name, backend.traits, options.require ?? {});
+    return new LockManager(backend, options);
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
+}
+
+async function open(url: string): Promise<Backend> {
+  const scheme = /^[a-z][a-z0-9+.-]*:/.exec(url)?.[0];
+  const load = scheme === undefined ? undefined : schemes[scheme];
+  if (load !== undefined) return load(url);
+  const known = Object.keys(schemes).join(", ");
+  // The URL may carry a password: only its scheme is shown.
+  throw new LockError(
+    "LOCK_UNSUPPORTED",
+    `there is no store for ${scheme ?? "a URL without a scheme"}; there is ${known}`,
+  );
+}

@@ -1,0 +1,82 @@
+/** Time and chance as the core sees them: injected, so that the whole core runs under a manual clock and a seed. */
+
+/** A timer that has been set. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** What the core may ask about time. */
+export interface Clock {
+  /**
+   * Milliseconds that have passed since some fixed moment: never back, and never less than either the monotonic or the
+   * wall clock has moved, so that a machine that was suspended does not look alive.
+   */
+  now(): number;
+  /** The last reading of now() in this turn of the event loop, or a new one: never later than now(), and cheap. */
+  recent(): number;
+  /** Milliseconds since 1970 by the wall clock: for people and for seeds, never for a deadline. */
+  wallMs(): number;
+  /** Calls back once, not before `ms` have passed; never keeps the process alive. */
+  after(ms: number, callback: () => void): Timer;
+}
+
+/** A source of chance: fractions in [0, 1), as Math.random gives them. */
+export type Random = () => number;
+
+/** The longest delay that setTimeout takes; it fires at once on a longer one. */
+const longestTimerMs: number = 2 ** 31 - 1;
+
+/** Steps of the wall clock up to this are taken for slewing and rounding. */
+const slewMs = 50;
+
+/** Reads two clocks and gives the larger progress of the two. */
+export function largerProgress(monotonicMs: () => number, wallMs: () => number): () => number {
+  let offset = wallMs() - monotonicMs();
+  let jumped = 0;
+  return () => {
+    const monotonic = monotonicMs();
+    const step = wallMs() - monotonic - offset;
+    if (step > slewMs) jumped += step;
+    if (step > slewMs || step < -slewMs) offset += step;
+    return monotonic + jumped;
+  };
+}
+
+/** The clocks and timers of this process. */
+export const systemClock: Clock = makeSystemClock();
+
+function makeSystemClock(): Clock {
+  const read = largerProgress(
+    () => performance.now(),
+    () => Date.now(),
+  );
+  let recent = 0;
+  let fresh = false;
+  const outdate = (): void => {
+    fresh = false;
+  };
+  return {
+    now() {
+      recent = read();
+      if (!fresh) {
+        fresh = true;
+        setImmediate(outdate).unref();
+      }
+      return recent;
+    },
+    recent() {
+      return fresh ? recent : this.now();
+    },
+    wallMs: () => Date.now(),
+    after(ms, callback) {
+      let timer: NodeJS.Timeout;
+      const set = (leftMs: number): void => {
+        const stepMs = Math.min(leftMs, longestTimerMs);
+        timer = setTimeout(leftMs > stepMs ? () => set(leftMs - stepMs) : callback, stepMs);
+        timer.unref();
+      };
+      set(Math.max(0, ms));
+      return { cancel: () => clearTimeout(timer) };
+    },
+  };
+}

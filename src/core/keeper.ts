@@ -1,0 +1,150 @@
+/**
+ * The only timer of a client: renews its entries in batches, waiters too, tells those whose moment has come, and takes
+ * entries back that nobody wants any more. What a claim makes of it is written in claim.ts.
+ */
+import { Agenda } from "./agenda.ts";
+import type { Backend, Renewed } from "./backend.ts";
+import type { Claim } from "./claim.ts";
+import type { Clock, Random } from "./clock.ts";
+
+/** How many entries one renew call carries at most. */
+const batchSize = 500;
+
+/** How many times a removal that failed is tried again. */
+const removalTries = 5;
+
+/** How long close waits for calls that are under way, and again for what is being taken back. */
+const closeMs = 2_000;
+
+/** How much earlier than the store we stop believing: covers the drift of clocks and the lateness of timers. */
+export function marginMs(lifeMs: number): number {
+  return Math.min(0.1 * lifeMs, 5 + 0.01 * lifeMs);
+}
+
+/** Keeps the claims of one client. */
+export class Keeper {
+  readonly #backend: Backend;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #agenda: Agenda<Claim>;
+  /** Where on the grid of moments this client renews: a fraction that differs between clients. */
+  readonly #phase: number;
+  readonly #removals = new Set<Promise<void>>();
+
+  constructor(backend: Backend, clock: Clock, random: Random) {
+    this.#backend = backend;
+    this.#clock = clock;
+    this.#random = random;
+    this.#phase = random();
+    this.#agenda = new Agenda(clock, (claims, now) => this.#attend(claims, now));
+    backend.onEvicted?.((queue, id) => this.#check(queue, id));
+  }
+
+  /** Keeps a claim on the agenda, at its next moment. */
+  keep(claim: Claim): void {
+    this.#agenda.set(claim, claim.nextMoment());
+  }
+
+  /** Forgets a claim. This is final: a renewal under way will not touch it any more. */
+  drop(claim: Claim): void {
+    this.#agenda.remove(claim);
+  }
+
+  /** All claims that are kept now. */
+  claims(): readonly Claim[] {
+    return this.#agenda.items();
+  }
+
+  /**
+   * When an entry that was asked for at `now` is to be renewed: after about a third of its life, on a grid on which
+   * entries of the same ttl meet, so that they travel together.
+   */
+  renewalAfter(now: number, ttlMs: number): number {
+    const grid = ttlMs / 12;
+    const offset = this.#phase * grid;
+    return Math.floor((now + ttlMs / 3 - offset) / grid) * grid + offset;
+  }
+
+  /** Takes an entry out in the background, trying again for as long as it could live. */
+  discard(queue: string, id: string, ttlMs: number): void {
+    const removal = this.#discard(queue, id, ttlMs);
+    this.#removals.add(removal);
+    void removal.then(() => this.#removals.delete(removal));
+  }
+
+  async #discard(queue: string, id: string, ttlMs: number): Promise<void> {
+    for (let tries = 0; tries < removalTries; tries++) {
+      try {
+        await this.#backend.remove(queue, id);
+        return;
+      } catch {
+        // The ttl frees the entry in any case; trying again only makes it sooner.
+        await this.#pause((ttlMs / 2 ** (removalTries - tries)) * (0.5 + this.#random()));
+      }
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.after(ms, resolve);
+    });
+  }
+
+  /** Ends all claims and waits, within bounds, until nothing of them is under way; then cancels the timer. */
+  async close(): Promise<void> {
+    const closing = this.claims().map((claim) => claim.close());
+    await this.#within(closeMs, Promise.all(closing));
+    await this.#within(closeMs, Promise.all(this.#removals));
+    this.#agenda.clear();
+  }
+
+  #within(ms: number, work: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(ms, resolve);
+      void work.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #attend(claims: Claim[], now: number): void {
+    const due: Claim[] = [];
+    for (const claim of claims) {
+      if (claim.attend(now)) due.push(claim);
+      if (claim.alive) this.keep(claim);
+    }
+    this.#renew(due);
+  }
+
+  /** Asks the store about an entry that it says was evicted. */
+  #check(queue: string, id: string): void {
+    const claim = this.claims().find((kept) => kept.id === id && kept.queue === queue);
+    if (claim?.joined) this.#renew([claim]);
+  }
+
+  #renew(claims: readonly Claim[]): void {
+    for (let from = 0; from < claims.length; from += batchSize) {
+      void this.#renewBatch(claims.slice(from, from + batchSize));
+    }
+  }
+
+  async #renewBatch(claims: readonly Claim[]): Promise<void> {
+    const sentAt = this.#clock.now();
+    const seqs = claims.map((claim) => claim.seq);
+    let answers: readonly Renewed[];
+    try {
+      answers = await this.#backend.renew(
+        claims.map(({ queue, id, wish }) => ({ queue, id, ttlMs: wish.ttlMs })),
+      );
+    } catch (cause) {
+      answers = claims.map(() => ({ outcome: "unknown", cause }));
+    }
+    claims.forEach((claim, index) => {
+      // An answer about an earlier place in the queue says nothing about this one.
+      if (!claim.alive || claim.seq !== seqs[index]) return;
+      claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt);
+      if (claim.alive) this.keep(claim);
+    });
+  }
+}

@@ -1,0 +1,209 @@
+/** The LockManager of the Web Locks standard, for a whole fleet: checks what callers ask and hands it to the client. */
+import type { Backend, Traits } from "./backend.ts";
+import type { Wish } from "./claim.ts";
+import { attempt, type ClientOptions, LockClient } from "./client.ts";
+import type { Duration } from "./duration.ts";
+import { LockSet } from "./lock-set.ts";
+import type { Lock } from "./lock.ts";
+import { checkName, checkNames } from "./names.ts";
+import {
+  type AcquireOptions,
+  type Asked,
+  callOf,
+  checkOptions,
+  optionNames,
+  plainly,
+  type RequestOptions,
+  type TryOptions,
+  wishFor,
+} from "./options.ts";
+import { type LockManagerSnapshot, query } from "./query.ts";
+import { nestedIn, Sections } from "./reentrant.ts";
+import { Semaphore } from "./semaphore.ts";
+
+/** How a LockManager is set up; the options of a request take precedence. */
+export interface ManagerOptions extends ClientOptions {
+  /**
+   * The ttl of requests that give none.
+   * @default "30s"
+   */
+  readonly ttl?: Duration | undefined;
+  /**
+   * Whether requests are reentrant that do not say.
+   * @default false
+   */
+  readonly reentrant?: boolean | undefined;
+}
+
+/** With `ifAvailable` the callback may get null. */
+type Surely = RequestOptions & { readonly ifAvailable?: false | undefined };
+
+/** Locks on one store, as one client. Made by `connect`. */
+export class LockManager {
+  readonly #client: LockClient;
+  readonly #defaults: Asked;
+  readonly #sections = new Sections();
+
+  constructor(backend: Backend, options: ManagerOptions = {}) {
+    const { ttl, reentrant } = options;
+    this.#defaults = checkOptions({ ttl, reentrant }, optionNames.request, plainly);
+    this.#client = new LockClient(backend, options);
+  }
+
+  /** The id of this client, as in query(). */
+  get clientId(): string {
+    return this.#client.owner.client;
+  }
+
+  /** What the store promises. */
+  get traits(): Traits {
+    return this.#client.backend.traits;
+  }
+
+  /**
+   * Runs the callback while holding the lock, as the Web Locks standard says, and gives its result. Rejects with
+   * LOCK_LOST if the lock was lost while the callback ran, unless the callback itself failed. Several names are taken in
+   * sorted order, all or nothing.
+   */
+  request<T>(name: string, callback: (lock: Lock) => T): Promise<Awaited<T>>;
+  request<T>(name: string, options: Surely, callback: (lock: Lock) => T): Promise<Awaited<T>>;
+  request<T>(name: string, options: RequestOptions, callback: (lock: Lock | null) => T): Promise<Awaited<T>>;
+  request<T>(names: readonly string[], callback: (set: LockSet) => T): Promise<Awaited<T>>;
+  request<T>(names: readonly string[], options: Surely, callback: (set: LockSet) => T): Promise<Awaited<T>>;
+  request<T>(
+    names: readonly string[],
+    options: RequestOptions,
+    callback: (set: LockSet | null) => T,
+  ): Promise<Awaited<T>>;
+  request(name?: unknown, second?: unknown, third?: unknown): Promise<unknown> {
+    return attempt(() => {
+      const { options, callback } = callOf(second, third);
+      const asked = checkOptions(options, optionNames.request, this.#defaults);
+      if (!Array.isArray(name)) return this.#request(checkName(name), asked, callback);
+      return this.#requestSet(checkNames(name), asked, callback);
+    });
+  }
+
+  /** Waits for the lock. Give it back with `release`, or hold it with `await using`. */
+  acquire(name: string, options?: AcquireOptions): Promise<Lock>;
+  acquire(names: readonly string[], options?: AcquireOptions): Promise<LockSet>;
+  acquire(name: unknown, options?: AcquireOptions): Promise<Lock | LockSet> {
+    return attempt<Lock | LockSet>(() => {
+      const asked = checkOptions(options, optionNames.acquire, this.#defaults);
+      if (!Array.isArray(name)) return this.#client.acquire(lockWish(name, asked));
+      return this.#acquireSet(checkNames(name), asked);
+    });
+  }
+
+  /** The lock, or null if it is busy. */
+  tryAcquire(name: string, options?: TryOptions): Promise<Lock | null>;
+  tryAcquire(names: readonly string[], options?: TryOptions): Promise<LockSet | null>;
+  tryAcquire(name: unknown, options?: TryOptions): Promise<Lock | LockSet | null> {
+    return attempt<Lock | LockSet | null>(() => {
+      const asked = { ...checkOptions(options, optionNames.tryAcquire, this.#defaults), ifAvailable: true };
+      if (!Array.isArray(name)) return this.#client.take(lockWish(name, asked));
+      return this.#takeSet(checkNames(name), asked);
+    });
+  }
+
+  /** A lock that so many may hold at once. All who use the name should give the same number. */
+  semaphore(name: string, permits: number): Semaphore {
+    return new Semaphore(this.#client, name, permits, this.#defaults);
+  }
+
+  /** Who holds and who waits, in the order of their tokens; after the requests that were made before. */
+  async query(options: { readonly prefix?: string | undefined } = {}): Promise<LockManagerSnapshot> {
+    this.#client.assertOpen();
+    await this.#client.settled();
+    return query(this.#client.backend, this.#client.clock, options.prefix ?? "");
+  }
+
+  /**
+   * Ends this client: waits reject with LOCK_CLOSED; locks that are held are lost, first by their signal, then in the
+   * store. Await your sections first if they are to end in peace.
+   */
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #request(name: string, asked: Asked, callback: (lock: never) => unknown): Promise<unknown> {
+    const wish = wishFor(asked, name, name);
+    if (!asked.reentrant) return this.#client.section(wish, callback);
+    const sections = this.#sections;
+    const outer = sections.find(name);
+    if (outer !== undefined)
+      return nestedIn(outer, wish, this.#client, (lock) => sections.run(name, lock, callback));
+    return this.#client.section(wish, (lock: Lock | null) => sections.run(name, lock, callback));
+  }
+
+  /** Several names: one request inside the other, in sorted order, so that two of them never wait for each other. */
+  async #requestSet(
+    names: readonly string[],
+    asked: Asked,
+    callback: (set: never) => unknown,
+  ): Promise<unknown> {
+    const busy = Symbol("busy");
+    const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
+      const name = names[taken.length];
+      const set = new LockSet(taken);
+      if (name === undefined) {
+        set.assertHeld();
+        return callback(set as never);
+      }
+      return this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
+        lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
+      );
+    };
+    const startedAt = this.#client.clock.now();
+    const result = await takeRest([], asked);
+    return result === busy ? callback(null as never) : result;
+  }
+
+  async #acquireSet(names: readonly string[], asked: Asked): Promise<LockSet> {
+    const set = await this.#takeSet(names, asked);
+    if (set === null) throw new Error("a set was refused that asked to wait");
+    return set;
+  }
+
+  async #takeSet(names: readonly string[], asked: Asked): Promise<LockSet | null> {
+    const startedAt = this.#client.clock.now();
+    let set = new LockSet([]);
+    try {
+      for (const name of names) {
+        const left = whileHeld(set, this.#remaining(asked, startedAt));
+        const lock = await this.#client.take(wishFor(left, name, name));
+        if (lock === null) {
+          await set.release();
+          return null;
+        }
+        set = new LockSet([...set.locks, lock]);
+      }
+      set.assertHeld();
+      return set;
+    } catch (error) {
+      await set[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #remaining(asked: Asked, startedAt: number): Asked {
+    const waitedMs = this.#client.clock.now() - startedAt;
+    return { ...asked, waitMs: Math.max(0, asked.waitMs - waitedMs) };
+  }
+}
+
+function lockWish(name: unknown, asked: Asked): Wish {
+  const checked = checkName(name);
+  return wishFor(asked, checked, checked);
+}
+
+/** A wait that also ends when one of the locks that are held already is lost. */
+function whileHeld(set: LockSet, asked: Asked): Asked {
+  if (set.locks.length === 0 || asked.ifAvailable || asked.steal) return asked;
+  const signals = asked.signal === undefined ? [set.signal] : [set.signal, asked.signal];
+  return { ...asked, signal: AbortSignal.any(signals) };
+}

@@ -1,0 +1,155 @@
+/**
+ * Opt-in reentrancy: which sections the current async context is in. A nested request enters the innermost section of
+ * its lock; of two parallel branches inside one section the second waits for the first.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Wish } from "./claim.ts";
+import type { LockClient } from "./client.ts";
+import type { Clock } from "./clock.ts";
+import { LockError } from "./errors.ts";
+import type { Lock } from "./lock.ts";
+
+/** One entered section. Nested requests enter it one at a time, each in a section of its own. */
+export class Section {
+  readonly lock: Lock;
+  readonly queue: string;
+  readonly outer: Section | undefined;
+  #open = true;
+  #branches = 0;
+  #lastTurn: Promise<void> = Promise.resolve();
+
+  constructor(queue: string, lock: Lock, outer: Section | undefined) {
+    this.queue = queue;
+    this.lock = lock;
+    this.outer = outer;
+  }
+
+  /** Whether nested requests may still enter. */
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Whether a branch is inside or waits. */
+  get busy(): boolean {
+    return this.#branches > 0;
+  }
+
+  /**
+   * Takes the turn when the branches before have left; gives the function that passes it on. When `givenUp` rejects
+   * first, so does this.
+   */
+  async enter(givenUp: Promise<never> | null): Promise<() => void> {
+    const before = this.#lastTurn;
+    let passOn = (): void => {};
+    this.#lastTurn = new Promise((resolve) => {
+      passOn = resolve;
+    });
+    this.#branches += 1;
+    const leave = (): void => {
+      this.#branches -= 1;
+      passOn();
+    };
+    try {
+      await (givenUp === null ? before : Promise.race([before, givenUp]));
+    } catch (error) {
+      void before.then(leave);
+      throw error;
+    }
+    return leave;
+  }
+
+  /** Resolves when all branches have left; nobody enters after that. */
+  async close(): Promise<void> {
+    while (this.#branches > 0) await this.#lastTurn;
+    this.#open = false;
+  }
+}
+
+/** The sections of one LockManager. Costs nothing until the first reentrant request. */
+export class Sections {
+  #storage: AsyncLocalStorage<Section> | null = null;
+
+  /** The innermost open section of a queue that this context is in. */
+  find(queue: string): Section | undefined {
+    let section = this.#storage?.getStore();
+    while (section !== undefined && (section.queue !== queue || !section.open)) section = section.outer;
+    return section;
+  }
+
+  /** Runs a callback inside a section of a lock, and ends when the branches that it started have left, too. */
+  async run(queue: string, lock: Lock | null, callback: (lock: never) => unknown): Promise<unknown> {
+    // The caller's overload decides whether its callback takes null.
+    const call = callback as (lock: Lock | null) => unknown;
+    if (lock === null) return call(null);
+    this.#storage ??= new AsyncLocalStorage();
+    const section = new Section(queue, lock, this.#storage.getStore());
+    try {
+      return await this.#storage.run(section, call, lock);
+    } finally {
+      await section.close();
+    }
+  }
+}
+
+/** Enters a section that this async context is in already, and runs the callback when the branches before have left. */
+export async function nestedIn(
+  outer: Section,
+  wish: Wish,
+  { clock, backend }: LockClient,
+  callback: (lock: Lock | null) => Promise<unknown>,
+): Promise<unknown> {
+  const { lock } = outer;
+  const details = { lock: wish.name, backend: backend.name };
+  const shown = `lock ${JSON.stringify(wish.name)} on ${backend.name}`;
+  if (wish.mode === "exclusive" && lock.mode === "shared") {
+    const message = `${shown}: it is held shared here; waiting for it exclusively inside would wait for itself`;
+    throw new LockError("LOCK_UNSUPPORTED", message, details);
+  }
+  wish.signal?.throwIfAborted();
+  lock.assertHeld();
+  if (wish.ifAvailable && outer.busy) return callback(null);
+  const waitIsOver = (): LockError =>
+    new LockError("LOCK_TIMEOUT", `${shown}: another branch of this section is inside`, details);
+  if (wish.waitMs === 0 && outer.busy) throw waitIsOver();
+  const patience = new Patience(wish, clock, waitIsOver);
+  const leave = await outer.enter(patience.over).finally(() => patience.end());
+  const nested = lock.nested(leave);
+  try {
+    lock.assertHeld();
+    const result = await callback(nested);
+    if (!nested.released) lock.assertHeld();
+    return result;
+  } finally {
+    await nested.release();
+  }
+}
+
+/** The end of a local wait: by signal or by time. */
+class Patience {
+  readonly over: Promise<never> | null = null;
+  readonly end: () => void = () => {};
+
+  constructor(wish: Wish, clock: Clock, waitIsOver: () => LockError) {
+    const { signal, waitMs } = wish;
+    if (signal === undefined && waitMs === Number.POSITIVE_INFINITY) return;
+    const { promise, reject } = deferred<never>();
+    const onAbort = (): void => reject(signal?.reason);
+    const timer =
+      waitMs === Number.POSITIVE_INFINITY ? null : clock.after(waitMs, () => reject(waitIsOver()));
+    signal?.addEventListener("abort", onAbort, { once: true });
+    promise.catch(() => {});
+    this.over = promise;
+    this.end = () => {
+      signal?.removeEventListener("abort", onAbort);
+      timer?.cancel();
+    };
+  }
+}
+
+function deferred<T>(): { promise: Promise<T>; reject: (error: unknown) => void } {
+  let reject: (error: unknown) => void = () => {};
+  const promise = new Promise<T>((_resolve, rejectPromise) => {
+    reject = rejectPromise;
+  });
+  return { promise, reject };
+}
