@@ -13,26 +13,26 @@ const longestSleepMs = 1_000;
 
 /** Calls back with the items that are due, earliest first; an item is off the agenda by then. */
 export class Agenda<Item extends Due> {
-  readonly #clock: Clock;
-  readonly #onDue: (items: Item[], now: number) => void;
-  readonly #heap: Item[] = [];
-  #timer: Timer | null = null;
-  #wakeAt = Number.POSITIVE_INFINITY;
+  private readonly clock: Clock;
+  private readonly onDue: (items: Item[], now: number) => void;
+  private readonly heap: Item[] = [];
+  private timer: Timer | null = null;
+  private wakeAt = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock, onDue: (items: Item[], now: number) => void) {
-    this.#clock = clock;
-    this.#onDue = onDue;
+    this.clock = clock;
+    this.onDue = onDue;
   }
 
   /** Puts an item on the agenda, or moves it to another moment. */
   set(item: Item, dueAt: number): void {
     item.dueAt = dueAt;
     if (item.slot < 0) {
-      item.slot = this.#heap.length;
-      this.#heap.push(item);
+      item.slot = this.heap.length;
+      this.heap.push(item);
     }
-    if (!this.#rise(item)) this.#sink(item);
-    if (dueAt < this.#wakeAt) this.#arm(this.#clock.recent());
+    if (!this.rise(item)) this.sink(item);
+    if (dueAt < this.wakeAt) this.arm(this.clock.recent());
   }
 
   /** Takes an item off the agenda. */
@@ -40,77 +40,77 @@ export class Agenda<Item extends Due> {
     const { slot } = item;
     if (slot < 0) return;
     item.slot = -1;
-    const last = this.#heap.pop();
+    const last = this.heap.pop();
     if (last === undefined || last === item) return;
-    this.#place(last, slot);
-    if (!this.#rise(last)) this.#sink(last);
+    this.place(last, slot);
+    if (!this.rise(last)) this.sink(last);
   }
 
   /** What is on the agenda now, in no order. */
   items(): readonly Item[] {
-    return [...this.#heap];
+    return [...this.heap];
   }
 
   /** Takes all items off and cancels the timer. */
   clear(): void {
-    for (const item of this.#heap) item.slot = -1;
-    this.#heap.length = 0;
-    this.#disarm();
+    for (const item of this.heap) item.slot = -1;
+    this.heap.length = 0;
+    this.disarm();
   }
 
-  #arm(now: number): void {
-    const [first] = this.#heap;
-    this.#disarm();
+  private arm(now: number): void {
+    const [first] = this.heap;
+    this.disarm();
     if (first === undefined) return;
     const sleepMs = Math.min(Math.max(0, first.dueAt - now), longestSleepMs);
-    this.#wakeAt = now + sleepMs;
-    this.#timer = this.#clock.after(sleepMs, () => this.#fire());
+    this.wakeAt = now + sleepMs;
+    this.timer = this.clock.after(sleepMs, () => this.fire());
   }
 
-  #disarm(): void {
-    this.#timer?.cancel();
-    this.#timer = null;
-    this.#wakeAt = Number.POSITIVE_INFINITY;
+  private disarm(): void {
+    this.timer?.cancel();
+    this.timer = null;
+    this.wakeAt = Number.POSITIVE_INFINITY;
   }
 
-  #fire(): void {
-    this.#timer = null;
-    const now = this.#clock.now();
+  private fire(): void {
+    this.timer = null;
+    const now = this.clock.now();
     const due: Item[] = [];
-    for (let first = this.#heap[0]; first !== undefined && first.dueAt <= now; first = this.#heap[0]) {
+    for (let first = this.heap[0]; first !== undefined && first.dueAt <= now; first = this.heap[0]) {
       this.remove(first);
       due.push(first);
     }
-    if (due.length > 0) this.#onDue(due, now);
-    this.#arm(now);
+    if (due.length > 0) this.onDue(due, now);
+    this.arm(now);
   }
 
-  #place(item: Item, slot: number): void {
-    this.#heap[slot] = item;
+  private place(item: Item, slot: number): void {
+    this.heap[slot] = item;
     item.slot = slot;
   }
 
   /** Moves an item towards the root; says whether it moved. */
-  #rise(item: Item): boolean {
+  private rise(item: Item): boolean {
     const from = item.slot;
     for (;;) {
       const above = (item.slot - 1) >> 1;
-      const parent = this.#heap[above];
+      const parent = this.heap[above];
       if (item.slot === 0 || parent === undefined || parent.dueAt <= item.dueAt) return item.slot !== from;
-      this.#place(parent, item.slot);
-      this.#place(item, above);
+      this.place(parent, item.slot);
+      this.place(item, above);
     }
   }
 
-  #sink(item: Item): void {
+  private sink(item: Item): void {
     for (;;) {
-      const left = this.#heap[2 * item.slot + 1];
-      const right = this.#heap[2 * item.slot + 2];
+      const left = this.heap[2 * item.slot + 1];
+      const right = this.heap[2 * item.slot + 2];
       const child = right !== undefined && left !== undefined && right.dueAt < left.dueAt ? right : left;
       if (child === undefined || item.dueAt <= child.dueAt) return;
       const { slot } = child;
-      this.#place(child, item.slot);
-      this.#place(item, slot);
+      this.place(child, item.slot);
+      this.place(item, slot);
     }
   }
 }

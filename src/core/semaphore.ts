@@ -4,7 +4,15 @@ import { attempt, type LockClient } from "./client.ts";
 import { invalid } from "./errors.ts";
 import type { Lock } from "./lock.ts";
 import { checkName, semaphoreQueue } from "./names.ts";
-import { type Asked, callOf, checkOptions, checkWeight, optionNames, type PermitOptions } from "./options.ts";
+import {
+  type Asked,
+  callOf,
+  checkOptions,
+  checkWeight,
+  optionNames,
+  type PermitOptions,
+  wishFor,
+} from "./options.ts";
 
 /** Permits of one name. All who use it should give the same number; each request is judged by its own. */
 export class Semaphore {

@@ -19,8 +19,8 @@ export class MemoryEntry implements Entry {
   readonly line: Line;
   /** The client whose entry it is, told when it is evicted. */
   readonly client: object;
-  readonly #clock: Clock;
-  readonly #appendedAt: number;
+  private readonly clock: Clock;
+  private readonly appendedAt: number;
   expiresAt: number;
 
   prev: MemoryEntry | null = null;
@@ -42,17 +42,17 @@ export class MemoryEntry implements Entry {
     this.seq = seq;
     this.line = line;
     this.client = client;
-    this.#clock = clock;
-    this.#appendedAt = clock.recent();
-    this.expiresAt = this.#appendedAt + asked.ttlMs;
+    this.clock = clock;
+    this.appendedAt = clock.recent();
+    this.expiresAt = this.appendedAt + asked.ttlMs;
   }
 
   get expiresInMs(): number {
-    return Math.max(0, this.expiresAt - this.#clock.recent());
+    return Math.max(0, this.expiresAt - this.clock.recent());
   }
 
   get ageMs(): number {
-    return this.#clock.recent() - this.#appendedAt;
+    return this.clock.recent() - this.appendedAt;
   }
 
   /** The entry as it is now, for those who keep it. */
@@ -68,29 +68,29 @@ export class Line {
   first: MemoryEntry | null = null;
   /** The largest number of permits that an entry of this line was asked with. */
   mostPermits = 0;
-  #last: MemoryEntry | null = null;
-  #lastWriter: MemoryEntry | null = null;
-  #count = 0;
-  #weight = 0;
+  private last: MemoryEntry | null = null;
+  private lastWriter: MemoryEntry | null = null;
+  private count = 0;
+  private weight = 0;
   /** Made when somebody asks about the middle, kept until the line is empty. */
-  #ranks: Ranks | null = null;
+  private ranks: Ranks | null = null;
 
   constructor(queue: string) {
     this.queue = queue;
   }
 
   append(entry: MemoryEntry): void {
-    entry.prev = this.#last;
-    entry.writerAhead = this.#lastWriter;
-    if (this.#last === null) this.first = entry;
-    else this.#last.next = entry;
-    this.#last = entry;
-    if (entry.mode === "write") this.#lastWriter = entry;
-    this.#count += 1;
-    this.#weight += entry.weight;
+    entry.prev = this.last;
+    entry.writerAhead = this.lastWriter;
+    if (this.last === null) this.first = entry;
+    else this.last.next = entry;
+    this.last = entry;
+    if (entry.mode === "write") this.lastWriter = entry;
+    this.count += 1;
+    this.weight += entry.weight;
     if (entry.permits !== undefined && entry.permits > this.mostPermits) this.mostPermits = entry.permits;
-    if (this.#ranks?.full) this.#rank();
-    else if (this.#ranks !== null) entry.place = this.#ranks.append(entry.weight);
+    if (this.ranks?.full) this.rank();
+    else if (this.ranks !== null) entry.place = this.ranks.append(entry.weight);
   }
 
   remove(entry: MemoryEntry): void {
@@ -98,23 +98,23 @@ export class Line {
     entry.live = false;
     // Cuts the chain of writers that have left, so that none of them is kept.
     entry.writerAhead = prev === null ? null : this.writerAheadOf(entry);
-    if (this.#lastWriter === entry) this.#lastWriter = entry.writerAhead;
+    if (this.lastWriter === entry) this.lastWriter = entry.writerAhead;
     if (prev === null) this.first = next;
     else prev.next = next;
-    if (next === null) this.#last = prev;
+    if (next === null) this.last = prev;
     else next.prev = prev;
     entry.prev = null;
     entry.next = null;
-    this.#count -= 1;
-    this.#weight -= entry.weight;
-    if (this.#count === 0) this.#ranks = null;
-    this.#ranks?.remove(entry.place, entry.weight);
+    this.count -= 1;
+    this.weight -= entry.weight;
+    if (this.count === 0) this.ranks = null;
+    this.ranks?.remove(entry.place, entry.weight);
   }
 
   /** What is ahead of an entry of this line. */
   aheadOf(entry: MemoryEntry): Ahead {
     if (entry.prev === null) return nothingAhead;
-    const { count, weight } = entry === this.#last ? this.#beforeLast(entry) : this.#beforeMiddle(entry);
+    const { count, weight } = entry === this.last ? this.beforeLast(entry) : this.beforeMiddle(entry);
     return { count, weight, nearest: entry.prev, nearestWriter: this.writerAheadOf(entry) };
   }
 
@@ -126,18 +126,18 @@ export class Line {
     return writer;
   }
 
-  #beforeLast(last: MemoryEntry): { count: number; weight: number } {
-    return { count: this.#count - 1, weight: this.#weight - last.weight };
+  private beforeLast(last: MemoryEntry): { count: number; weight: number } {
+    return { count: this.count - 1, weight: this.weight - last.weight };
   }
 
-  #beforeMiddle(entry: MemoryEntry): { count: number; weight: number } {
-    return (this.#ranks ?? this.#rank()).before(entry.place);
+  private beforeMiddle(entry: MemoryEntry): { count: number; weight: number } {
+    return (this.ranks ?? this.rank()).before(entry.place);
   }
 
-  #rank(): Ranks {
-    const ranks = new Ranks(2 * this.#count + 64);
+  private rank(): Ranks {
+    const ranks = new Ranks(2 * this.count + 64);
     for (const entry of this) entry.place = ranks.append(entry.weight);
-    this.#ranks = ranks;
+    this.ranks = ranks;
     return ranks;
   }
 
