@@ -174,14 +174,14 @@ export class Claim {
           (error: unknown) => this.failed(question, error),
         );
       } else {
-        this.answered(question, answer, sentAt, true);
+        this.answered(question, answer, sentAt);
       }
     } catch (error) {
       this.failed(question, error);
     }
   }
 
-  private answered(question: number, snapshot: Snapshot | null, sentAt: number, atOnce = false): void {
+  private answered(question: number, snapshot: Snapshot | null, sentAt: number): void {
     if (this.state !== "waiting") return this.tooLate(snapshot !== null);
     if (question !== this.question) return;
     this.answerBy = never;
@@ -189,7 +189,7 @@ export class Claim {
     if (snapshot === null) return this.refused();
     this.seq = snapshot.self.seq;
     this.believe(sentAt, snapshot.self.expiresInMs);
-    this.decide(snapshot, atOnce);
+    this.decide(snapshot);
   }
 
   private failed(question: number, error: unknown): void {
@@ -223,17 +223,22 @@ export class Claim {
 
   // 2. Decide: the rule looks at what is ahead.
 
-  private decide(snapshot: Snapshot, atOnce = false): void {
+  private decide(snapshot: Snapshot): void {
     this.seen = snapshot;
     if (this.rule.grants(this.entry, snapshot.ahead)) {
-      // An answer that took no time needs no look at the clock.
-      if (atOnce || this.client.clock.now() < this.validUntil) this.grant();
+      if (this.storeNow() < this.validUntil) this.grant();
       else this.doubt();
     } else if (this.wish.steal) {
       void this.evictAhead();
     } else {
       this.wait(snapshot);
     }
+  }
+
+  /** Now, by our clock; a store that lives by the same clock has seen no later moment than the last one that was read. */
+  private storeNow(): number {
+    const { clock, backend } = this.client;
+    return backend.traits.expiry === "process" ? clock.recent() : clock.now();
   }
 
   /** Granted, but our entry may have expired before we heard of it: look again before anybody believes it. */

@@ -1,5 +1,5 @@
 /** What one LockManager has in common for all its requests: its backend, its keeper, its name, and the ways to take a lock. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Answer, Backend, Owner, Snapshot } from "./backend.ts";
 import { Claim, type Client, type Wish } from "./claim.ts";
@@ -7,6 +7,7 @@ import { type Clock, type Random, systemClock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import { Keeper } from "./keeper.ts";
 import { Lock } from "./lock.ts";
+import { type Callback, Run } from "./section.ts";
 
 /** How a client is set up. */
 export interface ClientOptions {
@@ -27,6 +28,8 @@ export class LockClient implements Client {
   readonly random: Random;
   readonly owner: Owner;
   readonly keeper: Keeper;
+  /** What the ids of its entries start with: short, since ids are keys everywhere, and random, so that they are unique. */
+  readonly #prefix: string;
   readonly #firstAppends = new Map<string, Promise<void>>();
   #entries = 0;
   #closing: Promise<void> | null = null;
@@ -37,12 +40,13 @@ export class LockClient implements Client {
     this.random = options.random ?? Math.random;
     // Made per instance, so that neither a fork nor a worker ever shares it.
     const client = options.clientId ?? randomUUID();
+    this.#prefix = `${options.clientId ?? randomBytes(9).toString("base64url")}.`;
     this.owner = { client, host: hostname(), pid: process.pid, label: options.label };
     this.keeper = new Keeper(backend, this.clock, this.random);
   }
 
   nextEntryId(): string {
-    return `${this.owner.client}.${++this.#entries}`;
+    return this.#prefix + ++this.#entries;
   }
 
   inOrder(queue: string, send: () => Answer<Snapshot | null>): Answer<Snapshot | null> {
@@ -88,54 +92,12 @@ export class LockClient implements Client {
    * Runs a callback while holding a lock, as the standard says: an abort rejects with the signal's reason, a theft
    * rejects at once with an AbortError. A lock that was lost otherwise rejects with LOCK_LOST when the callback ends.
    */
-  section<T>(wish: Wish, callback: (lock: never) => T): Promise<Awaited<T>> {
-    // The caller's overload decides whether its callback takes null.
-    const call = callback as (lock: Lock | null) => T;
+  section<T>(wish: Wish, callback: Callback<T>): Promise<Awaited<T>> {
     return new Promise((resolve, reject) => {
       this.assertOpen(wish.name);
       if (wish.signal?.aborted) return reject(wish.signal.reason);
-      // The callback runs when this promise's turn comes: in the async context of the caller, never in that of whoever
-      // released the lock, and never before `request` has returned.
-      const granted = new Promise<Claim | null>((grant) => {
-        new Claim(this, wish, { granted: grant, refused: () => grant(null), failed: reject });
-      });
-      void granted.then((claim) => {
-        if (claim !== null && !claim.enter()) return;
-        this.#run(claim, call, reject).then(resolve, reject);
-      });
+      new Claim(this, wish, new Run(callback, this.backend.name, resolve, reject));
     });
-  }
-
-  async #run<T>(
-    claim: Claim | null,
-    callback: (lock: Lock | null) => T,
-    reject: (error: unknown) => void,
-  ): Promise<Awaited<T>> {
-    if (claim === null) return await callback(null);
-    const lock = new Lock(claim, this.backend.name);
-    claim.onLost = (why) => {
-      if (why === "evicted") reject(stolen(lock));
-    };
-    let result: Awaited<T>;
-    try {
-      result = await callback(lock);
-    } catch (error) {
-      // The callback's own error wins over a loss.
-      await this.#leave(claim, lock);
-      throw error;
-    }
-    const lost = lock.released || claim.held ? null : lock.lossError(claim.lostBecause);
-    const left = this.#leave(claim, lock);
-    if (left !== null) await left;
-    if (lost !== null) throw lost;
-    return result;
-  }
-
-  /** Leaves quietly: the callback has ended, and if the store does not answer now, the ttl frees the lock. */
-  #leave(claim: Claim, lock: Lock): Promise<unknown> | null {
-    if (lock.released) return null;
-    const left = claim.leave();
-    return left instanceof Promise ? left.catch(ignore) : null;
   }
 
   #orAborted(wish: Wish, error: unknown): unknown {
@@ -159,10 +121,6 @@ export class LockClient implements Client {
     })();
     return this.#closing;
   }
-}
-
-function stolen(lock: Lock): DOMException {
-  return new DOMException(`the lock ${JSON.stringify(lock.name)} was stolen`, "AbortError");
 }
 
 /** Calls, and turns what is thrown into a rejection. */

@@ -8,6 +8,7 @@ import type { Lock } from "./lock.ts";
 import { checkName, checkNames } from "./names.ts";
 import {
   type AcquireOptions,
+  type AnyCallback,
   type Asked,
   callOf,
   checkOptions,
@@ -19,6 +20,7 @@ import {
 } from "./options.ts";
 import { type LockManagerSnapshot, query } from "./query.ts";
 import { nestedIn, Sections } from "./reentrant.ts";
+import type { Callback } from "./section.ts";
 import { Semaphore } from "./semaphore.ts";
 
 /** How a LockManager is set up; the options of a request take precedence. */
@@ -130,7 +132,7 @@ export class LockManager {
     return this.close();
   }
 
-  #request(name: string, asked: Asked, callback: (lock: never) => unknown): Promise<unknown> {
+  #request(name: string, asked: Asked, callback: Callback<unknown>): Promise<unknown> {
     const wish = wishFor(asked, name, name);
     if (!asked.reentrant) return this.#client.section(wish, callback);
     const sections = this.#sections;
@@ -144,7 +146,7 @@ export class LockManager {
   async #requestSet(
     names: readonly string[],
     asked: Asked,
-    callback: (set: never) => unknown,
+    callback: AnyCallback,
   ): Promise<unknown> {
     const busy = Symbol("busy");
     const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
@@ -152,7 +154,7 @@ export class LockManager {
       const set = new LockSet(taken);
       if (name === undefined) {
         set.assertHeld();
-        return callback(set as never);
+        return callback(set);
       }
       return this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
         lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
@@ -160,7 +162,7 @@ export class LockManager {
     };
     const startedAt = this.#client.clock.now();
     const result = await takeRest([], asked);
-    return result === busy ? callback(null as never) : result;
+    return result === busy ? callback(null) : result;
   }
 
   async #acquireSet(names: readonly string[], asked: Asked): Promise<LockSet> {

@@ -2,6 +2,8 @@
 import type { Wish } from "./claim.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { invalid, notSupported } from "./errors.ts";
+import type { LockSet } from "./lock-set.ts";
+import type { Lock } from "./lock.ts";
 import { checkMetadata, typeName } from "./names.ts";
 
 /** How a lock is shared, as in the standard. */
@@ -67,6 +69,9 @@ export interface PermitOptions extends HoldOptions {
   /** Only for `request`: call back with null rather than wait. */
   readonly ifAvailable?: boolean | undefined;
 }
+
+/** The callback of a request: the caller's overload decides which of these it takes. */
+export type AnyCallback = (granted: Lock | LockSet | null) => unknown;
 
 /** A wish without the lock that it is for, and what the manager itself has to know. */
 export interface Asked extends Omit<Wish, "name" | "queue" | "permits"> {
@@ -170,14 +175,14 @@ export function wishFor(asked: Asked, name: string, queue: string, permits?: num
 export function callOf(
   first: unknown,
   second: unknown,
-): { options: unknown; callback: (lock: never) => unknown } {
+): { options: unknown; callback: AnyCallback } {
   const [options, callback] =
     second === undefined && typeof first === "function" ? [undefined, first] : [first, second];
   if (isFunction(callback)) return { options, callback };
   throw invalid(`the callback must be a function, not ${typeName(callback)}`);
 }
 
-function isFunction(value: unknown): value is (lock: never) => unknown {
+function isFunction(value: unknown): value is AnyCallback {
   return typeof value === "function";
 }
 

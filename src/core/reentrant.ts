@@ -8,6 +8,7 @@ import type { LockClient } from "./client.ts";
 import type { Clock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import type { Lock } from "./lock.ts";
+import type { Callback } from "./section.ts";
 
 /** One entered section. Nested requests enter it one at a time, each in a section of its own. */
 export class Section {
@@ -77,14 +78,12 @@ export class Sections {
   }
 
   /** Runs a callback inside a section of a lock, and ends when the branches that it started have left, too. */
-  async run(queue: string, lock: Lock | null, callback: (lock: never) => unknown): Promise<unknown> {
-    // The caller's overload decides whether its callback takes null.
-    const call = callback as (lock: Lock | null) => unknown;
-    if (lock === null) return call(null);
+  async run(queue: string, lock: Lock | null, callback: Callback<unknown>): Promise<unknown> {
+    if (lock === null) return callback(null);
     this.#storage ??= new AsyncLocalStorage();
     const section = new Section(queue, lock, this.#storage.getStore());
     try {
-      return await this.#storage.run(section, call, lock);
+      return await this.#storage.run(section, callback, lock);
     } finally {
       await section.close();
     }

@@ -57,8 +57,8 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
     return this.#open().list(queue);
   }
 
-  watch(_queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
-    return this.#open().watch(self.id, target === null ? null : target.id, onChange);
+  watch(queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
+    return this.#open().watch(queue, self.id, target === null ? null : target.id, onChange);
   }
 
   async queues(prefix: string): Promise<readonly string[]> {

@@ -72,6 +72,8 @@ export class Line {
   private lastWriter: MemoryEntry | null = null;
   private count = 0;
   private weight = 0;
+  /** The entries that joined a line that was not empty, by id; whoever found it empty is first until it leaves. */
+  private index: Map<string, MemoryEntry> | null = null;
   /** Made when somebody asks about the middle, kept until the line is empty. */
   private ranks: Ranks | null = null;
 
@@ -79,7 +81,15 @@ export class Line {
     this.queue = queue;
   }
 
+  find(id: string): MemoryEntry | undefined {
+    return this.first?.id === id ? this.first : this.index?.get(id);
+  }
+
   append(entry: MemoryEntry): void {
+    if (this.first !== null) {
+      this.index ??= new Map();
+      this.index.set(entry.id, entry);
+    }
     entry.prev = this.last;
     entry.writerAhead = this.lastWriter;
     if (this.last === null) this.first = entry;
@@ -96,6 +106,7 @@ export class Line {
   remove(entry: MemoryEntry): void {
     const { prev, next } = entry;
     entry.live = false;
+    this.index?.delete(entry.id);
     // Cuts the chain of writers that have left, so that none of them is kept.
     entry.writerAhead = prev === null ? null : this.writerAheadOf(entry);
     if (this.lastWriter === entry) this.lastWriter = entry.writerAhead;

@@ -19,7 +19,6 @@ export interface MemoryClient {
 export class MemoryStore {
   private readonly clock: Clock;
   private readonly lines = new Map<string, Line>();
-  private readonly entries = new Map<string, MemoryEntry>();
   /** Ids of entries that were evicted, and until when their owners may ask. */
   private readonly evicted = new Map<string, number>();
   /** Those who wait for any entry of a line to leave. */
@@ -37,7 +36,7 @@ export class MemoryStore {
   append(queue: string, asked: NewEntry, client: MemoryClient): Snapshot | null {
     const line = this.lines.get(queue) ?? new Line(queue);
     this.pruneFront(line);
-    const known = this.entries.get(asked.id);
+    const known = line.find(asked.id);
     if (known !== undefined && known.expiresAt > this.clock.recent()) return this.look(known);
     if (known !== undefined) this.take(known);
     const entry = new MemoryEntry(line, client, asked, this.lastSeq + 1n, this.clock);
@@ -49,14 +48,13 @@ export class MemoryStore {
     }
     this.lastSeq = entry.seq;
     if (entry.seq > highestSeq) highestSeq = entry.seq;
-    this.entries.set(entry.id, entry);
     if (line.first === entry) this.lines.set(queue, line);
     this.sweeper ??= this.clock.after(sweepMs, () => this.sweep());
     return snapshot;
   }
 
-  renew({ id, ttlMs }: Renewal): Renewed {
-    const entry = this.entries.get(id);
+  renew({ queue, id, ttlMs }: Renewal): Renewed {
+    const entry = this.lines.get(queue)?.find(id);
     const now = this.clock.recent();
     if (entry === undefined) return { outcome: "gone", evicted: this.evicted.has(id) };
     if (entry.expiresAt <= now) {
@@ -68,8 +66,8 @@ export class MemoryStore {
   }
 
   remove(queue: string, id: string, evict: boolean): boolean {
-    const entry = this.entries.get(id);
-    if (entry === undefined || entry.line.queue !== queue) return false;
+    const entry = this.lines.get(queue)?.find(id);
+    if (entry === undefined) return false;
     const wasLive = entry.expiresAt > this.clock.recent();
     if (evict && wasLive) this.evicted.set(id, entry.expiresAt);
     this.take(entry);
@@ -85,10 +83,16 @@ export class MemoryStore {
   }
 
   /** Calls back when the target leaves, or when room was made; at once if that has happened already. */
-  watch(id: string, targetId: string | null, onChange: (fresh?: Snapshot) => void): () => void {
-    const self = this.entries.get(id);
+  watch(
+    queue: string,
+    id: string,
+    targetId: string | null,
+    onChange: (fresh?: Snapshot) => void,
+  ): () => void {
+    const line = this.lines.get(queue);
+    const self = line?.find(id);
     const tell = (): void => onChange(self?.live ? this.snapshot(self) : undefined);
-    const target = targetId === null ? undefined : this.entries.get(targetId);
+    const target = targetId === null ? undefined : line?.find(targetId);
     if (self === undefined || (targetId !== null && target === undefined)) {
       tell();
       return () => {};
@@ -156,7 +160,6 @@ export class MemoryStore {
     const { line, watchers } = entry;
     if (!entry.live) return;
     line.remove(entry);
-    this.entries.delete(entry.id);
     if (line.first === null) this.lines.delete(line.queue);
     entry.watchers = null;
     if (watchers !== null) for (const tell of watchers) tell();
