@@ -2,13 +2,15 @@
  * One request for one lock, from the call to the release: the only wait loop. It appends an entry, decides by the rule
  * whether it holds, waits for a change and decides again; what nobody wants any more it gives back.
  */
-import type { Answer, Backend, Entry, NewEntry, Owner, Renewed, Snapshot } from "./backend.ts";
-import { channels, type LockEvent, type LossCause } from "./channels.ts";
+import type { Answer, Backend, NewEntry, Owner, Renewed, Snapshot } from "./backend.ts";
+import { channels, type LossCause } from "./channels.ts";
 import type { Clock, Random } from "./clock.ts";
 import { showMs } from "./duration.ts";
-import { asLockError, LockError, type LockErrorCode } from "./errors.ts";
-import { type Rule, ruleOf } from "./grant.ts";
+import { asLockError, type LockError } from "./errors.ts";
+import { ruleOf } from "./grant.ts";
 import { type Keeper, marginMs } from "./keeper.ts";
+import * as report from "./report.ts";
+import { Wait } from "./wait.ts";
 
 /** What a client gives all its claims. */
 export interface Client {
@@ -41,7 +43,7 @@ export interface Wish {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Where a claim says how its wait ended: one of granted, refused, failed; and failed also if it is stopped before enter. */
+/** Where a claim says how its wait ended: granted, refused or failed; and failed, too, if it is stopped before `enter`. */
 export interface Claimant {
   granted(claim: Claim): void;
   /** Busy, and the wish was for null in that case. */
@@ -60,41 +62,26 @@ const never = Number.POSITIVE_INFINITY;
 export class Claim {
   readonly wish: Wish;
   readonly id: string;
-  private readonly client: Client;
+  readonly client: Client;
   private readonly claimant: Claimant;
   private readonly entry: NewEntry;
-  private readonly rule: Rule;
   private readonly startedAt: number;
   private state: "waiting" | "granted" | "held" | "ended" = "waiting";
+  private wait: Wait | null = null;
 
   /** The store's number of our entry; 0n until the store has answered. */
   seq = 0n;
   /** Until when our entry is surely in the queue, unless somebody takes it out. */
   private validUntil = 0;
   private grantedAt = 0;
-  private holdUntil = never;
+  private renewAt: number = never;
   private lossCause: LossCause | null = null;
   /** Called once, when holding is no longer certain. */
   onLost: ((why: LossCause) => void) | null = null;
 
-  // The moments at which the keeper has to attend to this claim; dueAt and slot are the agenda's.
-  private giveUpAt = never;
-  private answerBy = never;
-  private lookAt = never;
-  private renewAt = never;
+  // These belong to the keeper's agenda.
   dueAt: number = never;
   slot = -1;
-
-  /** Counts the questions to the store: the answer to an earlier one is not waited for any more. */
-  private question = 0;
-  private tries = 0;
-  private lateGrants = 0;
-  /** An append may have reached the store without our hearing of it. */
-  private mayBeThere = false;
-  private seen: Snapshot | null = null;
-  private unwatch: (() => void) | null = null;
-  private onAbort: (() => void) | null = null;
-  private onAnswer: (() => void) | null = null;
 
   constructor(client: Client, wish: Wish, claimant: Claimant) {
     this.client = client;
@@ -111,13 +98,10 @@ export class Claim {
       metadata: wish.metadata,
       onlyIfGranted: wish.ifAvailable || (wish.waitMs === 0 && !wish.steal),
     };
-    this.rule = ruleOf(this.entry);
     this.startedAt = client.clock.recent();
-    if (wish.waitMs > 0 || wish.steal) this.giveUpAt = this.startedAt + wish.waitMs;
     if (wish.signal !== undefined) this.listenTo(wish.signal);
-    if (channels.request.hasSubscribers) channels.request.publish(this.event());
+    report.reportRequest(this);
     this.ask();
-    if (this.asking) client.keeper.keep(this);
   }
 
   get queue(): string {
@@ -144,48 +128,61 @@ export class Claim {
     return this.held ? this.believedUntil() - this.client.clock.recent() : 0;
   }
 
-  /** Why holding is no longer certain; null while nothing of that kind has happened. */
-  get lostBecause(): LossCause | null {
-    return this.lossCause;
-  }
-
-  private get asking(): boolean {
-    return this.answerBy !== never;
+  /** The error that says why it is not held any more. */
+  lossError(): LockError {
+    return report.lossError(this, this.lossCause);
   }
 
   // 1. Ask: append our entry, or find it again, and learn what is ahead.
 
   private ask(): void {
     const { backend, clock } = this.client;
-    const question = ++this.question;
     let sentAt = clock.recent();
-    this.lookAt = never;
-    this.answerBy = sentAt + this.wish.ttlMs;
-    const send = (): Answer<Snapshot | null> => {
-      sentAt = clock.recent();
-      return backend.append(this.queue, this.entry, this.wish.signal);
-    };
+    const question = this.wait === null ? 0 : ++this.wait.question;
     try {
-      const direct = this.joined || backend.traits.callOrder;
-      const answer = direct ? send() : this.client.inOrder(this.queue, send);
-      if (answer instanceof Promise) {
-        answer.then(
-          (snapshot) => this.answered(question, snapshot, sentAt),
-          (error: unknown) => this.failed(question, error),
-        );
+      let answer: Answer<Snapshot | null>;
+      if (this.joined || backend.traits.callOrder) {
+        answer = backend.append(this.queue, this.entry, this.wish.signal);
       } else {
-        this.answered(question, answer, sentAt);
+        answer = this.client.inOrder(this.queue, () => {
+          sentAt = clock.recent();
+          return backend.append(this.queue, this.entry, this.wish.signal);
+        });
       }
+      if (!(answer instanceof Promise)) return this.answered(question, answer, sentAt);
+      this.awaitAnswer();
+      answer.then(
+        (snapshot) => this.answered(question, snapshot, sentAt),
+        (error: unknown) => this.failed(question, error),
+      );
     } catch (error) {
       this.failed(question, error);
     }
   }
 
+  /** An answer that takes longer than a ttl could not be believed anyway. */
+  private awaitAnswer(): void {
+    const wait = this.waiting();
+    wait.lookAt = never;
+    wait.answerBy = this.client.clock.now() + this.wish.ttlMs;
+    this.client.keeper.keep(this);
+  }
+
+  private waiting(): Wait {
+    if (this.wait === null) {
+      this.wait = new Wait();
+      if (this.wish.waitMs > 0 || this.wish.steal) this.wait.giveUpAt = this.startedAt + this.wish.waitMs;
+    }
+    return this.wait;
+  }
+
   private answered(question: number, snapshot: Snapshot | null, sentAt: number): void {
     if (this.state !== "waiting") return this.tooLate(snapshot !== null);
-    if (question !== this.question) return;
-    this.answerBy = never;
-    this.tries = 0;
+    if (this.wait !== null) {
+      if (question !== this.wait.question) return;
+      this.wait.answerBy = never;
+      this.wait.tries = 0;
+    }
     if (snapshot === null) return this.refused();
     this.seq = snapshot.self.seq;
     this.believe(sentAt, snapshot.self.expiresInMs);
@@ -194,48 +191,50 @@ export class Claim {
 
   private failed(question: number, error: unknown): void {
     const what = `the request for lock ${JSON.stringify(this.wish.name)}`;
-    const failure = asLockError(error, what, this.details());
+    const failure = asLockError(error, what, report.detailsOf(this));
     const unknown = failure.code === "LOCK_OUTCOME_UNKNOWN";
-    if (unknown) this.mayBeThere = true;
-    if (this.state !== "waiting") return this.tooLate(this.joined || this.mayBeThere);
-    if (question !== this.question) return;
-    this.answerBy = never;
-    this.tries += 1;
+    const wait = this.waiting();
+    if (unknown) wait.mayBeThere = true;
+    if (this.state !== "waiting") return this.tooLate(this.mayBeThere());
+    if (question !== wait.question) return;
+    wait.answerBy = never;
+    wait.tries += 1;
     const patient = this.joined
       ? failure.retryable && this.client.clock.now() < this.validUntil
-      : unknown && this.tries < appendTries;
+      : unknown && wait.tries < appendTries;
     if (patient) this.lookSoon();
     else this.stop(failure);
   }
 
   /** The caller has gone while the store was asked: what the answer brought is given back. */
   private tooLate(mayBeThere: boolean): void {
-    this.answerBy = never;
     if (mayBeThere) this.giveBack();
-    this.onAnswer?.();
+    if (this.wait === null) return;
+    this.wait.answerBy = never;
+    this.wait.onAnswer?.();
   }
 
   private lookSoon(): void {
     const { clock, random, keeper } = this.client;
-    this.lookAt = clock.now() + Math.min(this.wish.ttlMs / 10, 20 * 2 ** this.tries) * (0.5 + random());
+    const wait = this.waiting();
+    wait.lookAt = clock.now() + Math.min(this.wish.ttlMs / 10, 20 * 2 ** wait.tries) * (0.5 + random());
     keeper.keep(this);
   }
 
   // 2. Decide: the rule looks at what is ahead.
 
   private decide(snapshot: Snapshot): void {
-    this.seen = snapshot;
-    if (this.rule.grants(this.entry, snapshot.ahead)) {
+    if (ruleOf(this.entry).grants(this.entry, snapshot.ahead)) {
       if (this.storeNow() < this.validUntil) this.grant();
       else this.doubt();
-    } else if (this.wish.steal) {
-      void this.evictAhead();
     } else {
-      this.wait(snapshot);
+      this.waiting().seen = snapshot;
+      if (this.wish.steal) void this.evictAhead();
+      else this.watch(snapshot);
     }
   }
 
-  /** Now, by our clock; a store that lives by the same clock has seen no later moment than the last one that was read. */
+  /** Now, by our clock. A store that lives by the same clock has seen no later moment than the last that was read. */
   private storeNow(): number {
     const { clock, backend } = this.client;
     return backend.traits.expiry === "process" ? clock.recent() : clock.now();
@@ -243,36 +242,26 @@ export class Claim {
 
   /** Granted, but our entry may have expired before we heard of it: look again before anybody believes it. */
   private doubt(): void {
-    if (++this.lateGrants < lateGrantTries) return this.ask();
+    if (++this.waiting().lateGrants < lateGrantTries) return this.ask();
     const text = `the store answers later than the ttl of ${showMs(this.wish.ttlMs)}: give a longer ttl`;
-    this.stop(this.error("LOCK_UNAVAILABLE", text));
+    this.stop(report.errorOf(this, "LOCK_UNAVAILABLE", text));
   }
 
   // 3. Wait: subscribe to the entry that blocks us, and look again at the latest when it would expire.
 
-  private wait(snapshot: Snapshot): void {
+  private watch(snapshot: Snapshot): void {
     const { backend, clock, random, keeper } = this.client;
-    this.endWatch();
-    const target = this.rule.blocker(snapshot.ahead);
+    const wait = this.waiting();
+    const watch = wait.beginWatch();
+    const target = ruleOf(this.entry).blocker(snapshot.ahead);
     const blockedForMs = (target ?? snapshot.ahead.nearest)?.expiresInMs ?? this.wish.ttlMs;
-    this.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();
-    let over = false;
-    this.unwatch = () => {
-      over = true;
-    };
-    const begun = (unwatch: () => void): void => {
-      if (over) return unwatch();
-      this.unwatch = () => {
-        over = true;
-        unwatch();
-      };
-    };
+    wait.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();
     try {
-      const watching = backend.watch(this.queue, snapshot.self, target, (fresh) => {
-        if (!over) this.changed(fresh);
+      const standing = backend.watch(this.queue, snapshot.self, target, (fresh) => {
+        if (wait.watching(watch)) this.changed(fresh);
       });
-      if (watching instanceof Promise) watching.then(begun, () => this.unwatched());
-      else begun(watching);
+      if (!(standing instanceof Promise)) wait.stands(watch, standing);
+      else standing.then((unwatch) => wait.stands(watch, unwatch)).catch(() => this.unwatched());
     } catch {
       this.unwatched();
     }
@@ -281,35 +270,32 @@ export class Claim {
 
   /** A watch that cannot be had is replaced by looking. */
   private unwatched(): void {
-    if (this.state === "waiting" && !this.asking) this.lookSoon();
+    if (this.state === "waiting" && !this.waiting().asking) this.lookSoon();
   }
 
   // 4. A hint that something ahead has changed; it may carry what is ahead now.
 
   private changed(fresh?: Snapshot): void {
-    if (this.state !== "waiting" || this.asking) return;
+    if (this.state !== "waiting" || this.waiting().asking) return;
     if (fresh !== undefined && fresh.self.seq === this.seq) this.decide(fresh);
     else this.ask();
   }
 
   /** Steal: take out everything that is ahead, first to last, then look again. */
   private async evictAhead(): Promise<void> {
-    const { backend, clock } = this.client;
-    const question = ++this.question;
-    this.answerBy = clock.now() + this.wish.ttlMs;
-    this.client.keeper.keep(this);
+    const { backend } = this.client;
+    const wait = this.waiting();
+    const question = ++wait.question;
+    this.awaitAnswer();
     try {
       const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
       for (const entry of ahead) {
-        if (this.state !== "waiting" || question !== this.question) break;
+        if (this.state !== "waiting" || question !== wait.question) break;
         await backend.remove(this.queue, entry.id, true);
       }
-      if (channels.steal.hasSubscribers) {
-        const evicted = ahead.map(({ id, seq }) => ({ id, token: seq }));
-        channels.steal.publish({ ...this.event(), evicted });
-      }
+      report.reportSteal(this, ahead);
       if (this.state !== "waiting") this.tooLate(true);
-      else if (question === this.question) this.ask();
+      else if (question === wait.question) this.ask();
     } catch (error) {
       this.failed(question, error);
     }
@@ -319,15 +305,11 @@ export class Claim {
 
   private grant(): void {
     const { clock, keeper } = this.client;
-    const waited = this.unwatch !== null;
-    this.endWatch();
     this.state = "granted";
-    this.giveUpAt = never;
-    this.lookAt = never;
+    this.wait?.endWatch();
     this.grantedAt = clock.recent();
-    this.holdUntil = this.grantedAt + this.wish.maxHoldMs;
     // Without a watchdog an entry that has waited is renewed once more, so that it is held for a full ttl.
-    if (!this.wish.renew) this.renewAt = waited ? this.grantedAt : never;
+    if (!this.wish.renew) this.renewAt = this.wait?.queued ? this.grantedAt : never;
     keeper.keep(this);
     this.claimant.granted(this);
   }
@@ -337,17 +319,16 @@ export class Claim {
     if (this.state !== "granted") return this.state === "held";
     this.state = "held";
     this.unlisten();
-    if (channels.grant.hasSubscribers) {
-      const waitedMs = this.grantedAt - this.startedAt;
-      channels.grant.publish({ ...this.event(), token: this.seq, waitedMs });
-    }
+    report.reportGrant(this, this.grantedAt - this.startedAt);
     return true;
   }
 
   private refused(): void {
-    if (!this.wish.ifAvailable) return this.stop(this.error("LOCK_TIMEOUT", "it is busy, and the wait is 0"));
+    if (!this.wish.ifAvailable) {
+      return this.stop(report.errorOf(this, "LOCK_TIMEOUT", "it is busy, and the wait is 0"));
+    }
     this.end();
-    this.publishCancel("BUSY");
+    report.reportCancel(this, "BUSY", this.client.clock.recent() - this.startedAt);
     this.claimant.refused();
   }
 
@@ -355,35 +336,40 @@ export class Claim {
 
   /** When the keeper has to attend to it next. */
   nextMoment(): number {
-    const waitingMoment = Math.min(this.giveUpAt, this.answerBy, this.lookAt, this.renewAt);
-    return this.state === "waiting" ? waitingMoment : Math.min(this.renewAt, this.believedUntil());
+    if (this.state !== "waiting") return Math.min(this.renewAt, this.believedUntil());
+    return Math.min(this.renewAt, this.waiting().nextMoment());
   }
 
   /** Does what is due. True if the entry is to be renewed now. */
   attend(now: number): boolean {
     if (this.state === "waiting") {
-      if (now >= this.giveUpAt) {
-        this.stop(this.waitIsOver());
-        return false;
-      }
-      if (now >= this.answerBy) {
-        const text = `the store has not answered within the ttl of ${showMs(this.wish.ttlMs)}`;
-        this.failed(this.question, this.error("LOCK_OUTCOME_UNKNOWN", text));
-      }
-      if (now >= this.lookAt && !this.asking) this.ask();
+      if (!this.attendWait(this.waiting(), now)) return false;
     } else if (!this.stillValid(now)) {
       return false;
     }
     if (now < this.renewAt) return false;
-    const renewing = this.state === "waiting" || this.wish.renew;
-    const boundReached = this.validUntil >= this.holdUntil;
-    this.renewAt = renewing && !boundReached ? this.client.keeper.renewalAfter(now, this.wish.ttlMs) : never;
-    return this.joined && !boundReached;
+    const goesOn = this.state === "waiting" || (this.wish.renew && this.validUntil < this.holdUntil());
+    this.renewAt = goesOn ? this.client.keeper.renewalAfter(now, this.wish.ttlMs) : never;
+    return this.joined && (goesOn || !this.wish.renew);
+  }
+
+  /** Gives up, asks again or looks, as it is due. False if that was the end. */
+  private attendWait(wait: Wait, now: number): boolean {
+    if (now >= wait.giveUpAt) {
+      this.stop(report.waitIsOver(this, this.wish.waitMs, wait.seen));
+      return false;
+    }
+    if (now >= wait.answerBy) {
+      const text = `the store has not answered within the ttl of ${showMs(this.wish.ttlMs)}`;
+      this.failed(wait.question, report.errorOf(this, "LOCK_OUTCOME_UNKNOWN", text));
+    }
+    if (now >= wait.lookAt && !wait.asking) this.ask();
+    return this.alive;
   }
 
   /** Takes the answer to a renewal that was sent at `sentAt`. */
   renewed(answer: Renewed, sentAt: number): void {
-    if (channels.renew.hasSubscribers) channels.renew.publish({ ...this.event(), ...answer });
+    if (channels.renew.hasSubscribers) channels.renew.publish({ ...report.eventOf(this), ...answer });
     const { clock, random } = this.client;
     const now = clock.now();
     if (this.state !== "waiting" && !this.stillValid(now)) return;
@@ -408,23 +394,24 @@ export class Claim {
     }
   }
 
+  private holdUntil(): number {
+    return this.grantedAt + this.wish.maxHoldMs;
+  }
+
   private believedUntil(): number {
-    return Math.min(this.validUntil, this.holdUntil);
+    return Math.min(this.validUntil, this.holdUntil());
   }
 
   private stillValid(now: number): boolean {
     if (now < this.believedUntil()) return true;
-    this.lose(now < this.holdUntil ? "expired" : "max-hold");
+    this.lose(now < this.holdUntil() ? "expired" : "max-hold");
     return false;
   }
 
   private lose(why: LossCause): void {
     this.lossCause = why;
     this.end();
-    if (channels.lost.hasSubscribers) {
-      const heldMs = this.client.clock.now() - this.grantedAt;
-      channels.lost.publish({ ...this.event(), token: this.seq, why, heldMs });
-    }
+    report.reportLoss(this, why, this.client.clock.now() - this.grantedAt);
     this.onLost?.(why);
   }
 
@@ -433,11 +420,10 @@ export class Claim {
   /** Takes our entry out, once. Rejects with a LockError if the store does not say what became of it. */
   leave(): Answer<"released" | "gone"> {
     this.end();
-    const { backend } = this.client;
     try {
-      const answer = backend.remove(this.queue, this.id);
+      const answer = this.client.backend.remove(this.queue, this.id);
       if (answer instanceof Promise) return this.left(answer);
-      return this.publishRelease(answer ? "released" : "gone");
+      return this.released(answer ? "released" : "gone");
     } catch (error) {
       return this.left(Promise.reject(error));
     }
@@ -445,11 +431,12 @@ export class Claim {
 
   private async left(answer: Promise<boolean>): Promise<"released" | "gone"> {
     try {
-      return this.publishRelease((await this.inTime(answer)) ? "released" : "gone");
+      return this.released((await this.inTime(answer)) ? "released" : "gone");
     } catch (error) {
       this.giveBack();
-      this.publishRelease("unknown");
-      throw asLockError(error, `the release of lock ${JSON.stringify(this.wish.name)}`, this.details());
+      this.released("unknown");
+      const what = `the release of lock ${JSON.stringify(this.wish.name)}`;
+      throw asLockError(error, what, report.detailsOf(this));
     }
   }
 
@@ -458,41 +445,49 @@ export class Claim {
     return new Promise((resolve, reject) => {
       const timer = this.client.clock.after(this.wish.ttlMs, () => {
         const text = "the store has not answered the release: the lock is free at the end of its ttl";
-        reject(this.error("LOCK_OUTCOME_UNKNOWN", text));
+        reject(report.errorOf(this, "LOCK_OUTCOME_UNKNOWN", text));
       });
       void answer.then(resolve, reject).finally(() => timer.cancel());
     });
   }
 
+  private released<Outcome extends "released" | "gone" | "unknown">(outcome: Outcome): Outcome {
+    report.reportRelease(this, outcome, this.client.clock.recent() - this.grantedAt);
+    return outcome;
+  }
+
   /** Ends it because the client closes; resolves when nothing of it is under way any more. */
   close(): Promise<void> {
-    const error = this.error("LOCK_CLOSED", "the LockManager was closed");
-    const asking = this.asking;
+    const asking = this.wait?.asking === true;
     if (this.state === "held") {
       this.lose("closed");
       this.giveBack();
     } else {
-      this.stop(error);
+      this.stop(report.errorOf(this, "LOCK_CLOSED", "the LockManager was closed"));
     }
     if (!asking) return Promise.resolve();
     return new Promise((resolve) => {
-      this.onAnswer = resolve;
+      this.waiting().onAnswer = resolve;
     });
   }
 
-  /** Ends a request that is not yet entered. */
+  /** Ends a request that is not yet entered. What is in the store is given back; what is under way, when it arrives. */
   private stop(error: unknown): void {
     if (this.state !== "waiting" && this.state !== "granted") return;
-    const asking = this.asking;
+    const asking = this.wait?.asking === true;
     this.end();
-    this.publishCancel(error instanceof LockError ? error.code : "LOCK_ABORTED");
+    report.reportCancel(this, error, this.client.clock.recent() - this.startedAt);
     this.claimant.failed(error);
-    if (!asking && (this.joined || this.mayBeThere)) this.giveBack();
+    if (!asking && this.mayBeThere()) this.giveBack();
+  }
+
+  private mayBeThere(): boolean {
+    return this.joined || this.wait?.mayBeThere === true;
   }
 
   private end(): void {
     this.state = "ended";
-    this.endWatch();
+    this.wait?.endWatch();
     this.unlisten();
     this.client.keeper.drop(this);
   }
@@ -501,78 +496,15 @@ export class Claim {
     this.client.keeper.discard(this.queue, this.id, this.wish.ttlMs);
   }
 
-  private endWatch(): void {
-    const unwatch = this.unwatch;
-    this.unwatch = null;
-    unwatch?.();
-  }
-
   private listenTo(signal: AbortSignal): void {
-    this.onAbort = () => this.stop(signal.reason);
-    signal.addEventListener("abort", this.onAbort, { once: true });
+    const onAbort = (): void => this.stop(signal.reason);
+    this.waiting().onAbort = onAbort;
+    signal.addEventListener("abort", onAbort, { once: true });
   }
 
   private unlisten(): void {
-    if (this.onAbort === null) return;
-    this.wish.signal?.removeEventListener("abort", this.onAbort);
-    this.onAbort = null;
+    if (this.wait === null || this.wait.onAbort === null) return;
+    this.wish.signal?.removeEventListener("abort", this.wait.onAbort);
+    this.wait.onAbort = null;
   }
-
-  // What people get to see.
-
-  private waitIsOver(): LockError {
-    const wait = `the wait of ${showMs(this.wish.waitMs)}`;
-    if (this.seen === null) {
-      return this.error("LOCK_UNAVAILABLE", `the store has not answered within ${wait}`);
-    }
-    const { count, nearest } = this.seen.ahead;
-    return this.error(
-      "LOCK_TIMEOUT",
-      `not granted within ${wait}: ${count} ahead, the nearest is ${describe(nearest)}`,
-    );
-  }
-
-  private error(code: LockErrorCode, text: string): LockError {
-    const { name } = this.wish;
-    return new LockError(
-      code,
-      `lock ${JSON.stringify(name)} on ${this.client.backend.name}: ${text}`,
-      this.details(),
-    );
-  }
-
-  private details(): { lock: string; backend: string } {
-    return { lock: this.wish.name, backend: this.client.backend.name };
-  }
-
-  private event(): LockEvent {
-    const { backend, owner } = this.client;
-    return {
-      name: this.wish.name,
-      mode: this.wish.mode,
-      backend: backend.name,
-      clientId: owner.client,
-      id: this.id,
-    };
-  }
-
-  private publishCancel(code: LockErrorCode | "BUSY"): void {
-    if (!channels.cancel.hasSubscribers) return;
-    const waitedMs = this.client.clock.now() - this.startedAt;
-    channels.cancel.publish({ ...this.event(), code, waitedMs });
-  }
-
-  private publishRelease<Outcome extends "released" | "gone" | "unknown">(outcome: Outcome): Outcome {
-    if (channels.release.hasSubscribers) {
-      const heldMs = this.client.clock.now() - this.grantedAt;
-      channels.release.publish({ ...this.event(), token: this.seq, outcome, heldMs });
-    }
-    return outcome;
-  }
-}
-
-function describe(entry: Entry | null): string {
-  if (entry === null) return "unknown";
-  const { host, pid, label } = entry.owner;
-  return `${label === undefined ? "" : `${JSON.stringify(label)}, `}pid ${pid} on ${host}`;
 }

@@ -76,7 +76,7 @@ export class LockClient implements Client {
       });
       void granted.then((claim) => {
         if (claim === null) resolve(null);
-        else if (claim.enter()) resolve(new Lock(claim, this.backend.name));
+        else if (claim.enter()) resolve(new Lock(claim));
       });
     });
   }
@@ -96,7 +96,9 @@ export class LockClient implements Client {
     return new Promise((resolve, reject) => {
       this.assertOpen(wish.name);
       if (wish.signal?.aborted) return reject(wish.signal.reason);
-      new Claim(this, wish, new Run(callback, this.backend.name, resolve, reject));
+      const run = new Run(callback, resolve, reject);
+      new Claim(this, wish, run);
+      run.arrange();
     });
   }
 

@@ -10,7 +10,7 @@ import {
   type AcquireOptions,
   type AnyCallback,
   type Asked,
-  callOf,
+  callbackOf,
   checkOptions,
   optionNames,
   plainly,
@@ -78,12 +78,15 @@ export class LockManager {
     callback: (set: LockSet | null) => T,
   ): Promise<Awaited<T>>;
   request(name?: unknown, second?: unknown, third?: unknown): Promise<unknown> {
-    return attempt(() => {
-      const { options, callback } = callOf(second, third);
+    try {
+      const callback = callbackOf(second, third);
+      const options = third === undefined ? undefined : second;
       const asked = checkOptions(options, optionNames.request, this.#defaults);
       if (!Array.isArray(name)) return this.#request(checkName(name), asked, callback);
       return this.#requestSet(checkNames(name), asked, callback);
-    });
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Waits for the lock. Give it back with `release`, or hold it with `await using`. */

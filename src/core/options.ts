@@ -171,15 +171,11 @@ export function wishFor(asked: Asked, name: string, queue: string, permits?: num
   };
 }
 
-/** The callback of a request, and the options before it, if any. */
-export function callOf(
-  first: unknown,
-  second: unknown,
-): { options: unknown; callback: AnyCallback } {
-  const [options, callback] =
-    second === undefined && typeof first === "function" ? [undefined, first] : [first, second];
-  if (isFunction(callback)) return { options, callback };
-  throw invalid(`the callback must be a function, not ${typeName(callback)}`);
+/** The callback of a request: the last argument, after the options or in their place. */
+export function callbackOf(optionsOrCallback: unknown, callback: unknown): AnyCallback {
+  const last = callback === undefined ? optionsOrCallback : callback;
+  if (isFunction(last)) return last;
+  throw invalid(`the callback must be a function, not ${typeName(last)}`);
 }
 
 function isFunction(value: unknown): value is AnyCallback {

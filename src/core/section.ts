@@ -1,5 +1,9 @@
-/** One callback under one lock: enters when the grant comes, leaves when the callback ends. Written without async functions, since each costs promises. */
+/**
+ * One callback under one lock: enters when the grant comes, leaves when the callback ends. It is written
+ * without async functions, since each of them costs promises.
+ */
 import type { Claim, Claimant } from "./claim.ts";
+import type { LockError } from "./errors.ts";
 import { Lock } from "./lock.ts";
 
 /** What the callback of a request is called with: its overload decides whether it takes null. */
@@ -8,81 +12,103 @@ export type Callback<T> = (lock: Lock | null) => T;
 /** Runs a callback while its claim holds, and settles the promise of `request`. */
 export class Run<T> implements Claimant {
   private readonly callback: Callback<T>;
-  private readonly backend: string;
   private readonly resolve: (value: Awaited<T> | PromiseLike<Awaited<T>>) => void;
   /** Rejects the request; a theft does so at once, whatever the callback is doing. */
   readonly failed: (error: unknown) => void;
-  /** Called with the claim, or with null if it is busy. */
-  private readonly enterLater: (claim: Claim | null) => void;
+  /** The claim when it is granted, null when it was refused; undefined while it waits. */
+  private outcome: Claim | null | undefined = undefined;
+  private wake: (() => void) | null = null;
   private lock: Lock | null = null;
-  private claim: Claim | null = null;
 
   constructor(
     callback: Callback<T>,
-    backend: string,
     resolve: (value: Awaited<T> | PromiseLike<Awaited<T>>) => void,
     reject: (error: unknown) => void,
   ) {
     this.callback = callback;
-    this.backend = backend;
     this.resolve = resolve;
     this.failed = reject;
-    // The callback runs when this promise's turn comes: in the async context of the caller, never in that of whoever
-    // released the lock, and never before `request` has returned.
-    let enterLater: (claim: Claim | null) => void = ignore;
-    void new Promise<Claim | null>((grant) => {
-      enterLater = grant;
-    }).then((claim) => this.enter(claim));
-    this.enterLater = enterLater;
   }
 
   granted(claim: Claim): void {
-    this.enterLater(claim);
+    this.outcome = claim;
+    this.wake?.();
   }
 
   refused(): void {
-    this.enterLater(null);
+    this.outcome = null;
+    this.wake?.();
+  }
+
+  /**
+   * Arranges, in the async context of the caller, that the callback runs there when the claim is granted: never in the
+   * context of whoever released the lock, and never before `request` has returned.
+   */
+  arrange(): void {
+    const turn =
+      this.outcome === undefined
+        ? new Promise<void>((resolve) => {
+            this.wake = resolve;
+          })
+        : atOnce;
+    void turn.then(() => this.enter(this.outcome ?? null));
   }
 
   private enter(claim: Claim | null): void {
     if (claim !== null) {
       if (!claim.enter()) return;
-      this.claim = claim;
-      this.lock = new Lock(claim, this.backend);
+      this.lock = new Lock(claim);
       claim.onLost = (why) => {
-        if (why === "evicted") this.failed(new DOMException(`the lock "${claim.wish.name}" was stolen`, "AbortError"));
+        if (why === "evicted") this.failed(stolen(claim));
       };
     }
-    let result: T;
     try {
-      result = this.callback(this.lock);
+      const result = this.callback(this.lock);
+      if (isThenable(result)) {
+        Promise.resolve(result).then(
+          (value) => this.returned(value),
+          (error: unknown) => this.threw(error),
+        );
+      } else {
+        this.returned(result as Awaited<T>);
+      }
     } catch (error) {
       this.threw(error);
-      return;
     }
-    if (isThenable(result)) Promise.resolve(result).then(this.returned, this.threw);
-    else this.returned(result as Awaited<T>);
   }
 
-  private readonly returned = (value: Awaited<T>): void => {
-    const { claim, lock } = this;
-    if (claim === null || lock === null || lock.released) return this.resolve(value);
-    const lost = claim.held ? null : lock.lossError(claim.lostBecause);
-    this.leave(claim, () => (lost === null ? this.resolve(value) : this.failed(lost)));
-  };
+  private returned(value: Awaited<T>): void {
+    const claim = this.entered();
+    if (claim === null) return this.resolve(value);
+    const lost = claim.held ? null : claim.lossError();
+    const left = claim.leave();
+    // The callback has ended: if the store does not answer now, the ttl frees the lock.
+    if (left instanceof Promise) left.then(ignore, ignore).then(() => this.settle(value, lost));
+    else this.settle(value, lost);
+  }
+
+  private settle(value: Awaited<T>, lost: LockError | null): void {
+    if (lost === null) this.resolve(value);
+    else this.failed(lost);
+  }
 
   /** The callback's own error wins over a loss. */
-  private readonly threw = (error: unknown): void => {
-    if (this.claim === null || this.lock?.released) this.failed(error);
-    else this.leave(this.claim, () => this.failed(error));
-  };
-
-  /** Leaves quietly: the callback has ended, and if the store does not answer now, the ttl frees the lock. */
-  private leave(claim: Claim, then: () => void): void {
-    const left = claim.leave();
-    if (left instanceof Promise) void left.then(then, then);
-    else then();
+  private threw(error: unknown): void {
+    const left = this.entered()?.leave();
+    if (left instanceof Promise) left.then(ignore, ignore).then(() => this.failed(error));
+    else this.failed(error);
   }
+
+  /** The claim, unless there is none or the callback has released it. */
+  private entered(): Claim | null {
+    return this.lock === null || this.lock.released ? null : (this.outcome ?? null);
+  }
+}
+
+const atOnce = Promise.resolve();
+
+function stolen({ wish }: Claim): DOMException {
+  return new DOMException(`the lock ${JSON.stringify(wish.name)} was stolen`, "AbortError");
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -6,7 +6,7 @@ import type { Lock } from "./lock.ts";
 import { checkName, semaphoreQueue } from "./names.ts";
 import {
   type Asked,
-  callOf,
+  callbackOf,
   checkOptions,
   checkWeight,
   optionNames,
@@ -38,7 +38,8 @@ export class Semaphore {
   request<T>(options: PermitOptions, callback: (permit: Lock | null) => T): Promise<Awaited<T>>;
   request(first?: unknown, second?: unknown): Promise<unknown> {
     return attempt(() => {
-      const { options, callback } = callOf(first, second);
+      const callback = callbackOf(first, second);
+      const options = second === undefined ? undefined : first;
       return this.#client.section(this.#wish(options, optionNames.permitRequest), callback);
     });
   }

@@ -1,0 +1,64 @@
+/** What a claim has to remember only while it waits: made when the store does not grant it at once. */
+import type { Snapshot } from "./backend.ts";
+
+const never = Number.POSITIVE_INFINITY;
+
+/** The moments, counts and subscriptions of a wait. */
+export class Wait {
+  /** When the caller's patience ends. */
+  giveUpAt: number = never;
+  /** By when the store has to answer; Infinity while it is not being asked. */
+  answerBy: number = never;
+  /** When to look again without a hint. */
+  lookAt: number = never;
+  /** Counts the questions to the store: the answer to an earlier one is not waited for any more. */
+  question = 0;
+  /** Failures since the last answer. */
+  tries = 0;
+  /** Grants that came too late to be believed. */
+  lateGrants = 0;
+  /** An append may have reached the store without our hearing of it. */
+  mayBeThere = false;
+  /** What was ahead when we last heard. */
+  seen: Snapshot | null = null;
+  /** Whether it has stood in the queue behind others. */
+  queued = false;
+  onAbort: (() => void) | null = null;
+  /** Called when the last question is answered after the end. */
+  onAnswer: (() => void) | null = null;
+  private watches = 0;
+  private unwatch: (() => void) | null = null;
+
+  get asking(): boolean {
+    return this.answerBy !== never;
+  }
+
+  nextMoment(): number {
+    return Math.min(this.giveUpAt, this.answerBy, this.lookAt);
+  }
+
+  /** Ends the watch before, and gives the number of the new one. */
+  beginWatch(): number {
+    this.endWatch();
+    this.queued = true;
+    return ++this.watches;
+  }
+
+  /** Whether this is still the watch that counts. */
+  watching(watch: number): boolean {
+    return this.watches === watch;
+  }
+
+  /** A watch stands: keep its end, or end it at once if it does not count any more. */
+  stands(watch: number, unwatch: () => void): void {
+    if (this.watches === watch) this.unwatch = unwatch;
+    else unwatch();
+  }
+
+  endWatch(): void {
+    const { unwatch } = this;
+    this.unwatch = null;
+    this.watches += 1;
+    unwatch?.();
+  }
+}
