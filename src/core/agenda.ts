@@ -15,7 +15,9 @@ const longestSleepMs = 1_000;
 export class Agenda<Item extends Due> {
   private readonly clock: Clock;
   private readonly onDue: (items: Item[], now: number) => void;
-  private readonly heap: Item[] = [];
+  /** The heap; only the first `size` places count: an array that is popped empty would be made anew each time. */
+  private readonly heap: Array<Item | undefined> = [];
+  private size = 0;
   private timer: Timer | null = null;
   private wakeAt = Number.POSITIVE_INFINITY;
 
@@ -28,8 +30,8 @@ export class Agenda<Item extends Due> {
   set(item: Item, dueAt: number): void {
     item.dueAt = dueAt;
     if (item.slot < 0) {
-      item.slot = this.heap.length;
-      this.heap.push(item);
+      item.slot = this.size;
+      this.heap[this.size++] = item;
     }
     if (!this.rise(item)) this.sink(item);
     if (dueAt < this.wakeAt) this.arm(this.clock.recent());
@@ -40,7 +42,8 @@ export class Agenda<Item extends Due> {
     const { slot } = item;
     if (slot < 0) return;
     item.slot = -1;
-    const last = this.heap.pop();
+    const last = this.heap[--this.size];
+    this.heap[this.size] = undefined;
     if (last === undefined || last === item) return;
     this.place(last, slot);
     if (!this.rise(last)) this.sink(last);
@@ -48,13 +51,14 @@ export class Agenda<Item extends Due> {
 
   /** What is on the agenda now, in no order. */
   items(): readonly Item[] {
-    return [...this.heap];
+    return this.heap.filter((item) => item !== undefined);
   }
 
   /** Takes all items off and cancels the timer. */
   clear(): void {
-    for (const item of this.heap) item.slot = -1;
+    for (const item of this.items()) item.slot = -1;
     this.heap.length = 0;
+    this.size = 0;
     this.disarm();
   }
 
@@ -93,24 +97,31 @@ export class Agenda<Item extends Due> {
   /** Moves an item towards the root; says whether it moved. */
   private rise(item: Item): boolean {
     const from = item.slot;
-    for (;;) {
+    while (item.slot > 0) {
       const above = (item.slot - 1) >> 1;
       const parent = this.heap[above];
-      if (item.slot === 0 || parent === undefined || parent.dueAt <= item.dueAt) return item.slot !== from;
+      if (parent === undefined || parent.dueAt <= item.dueAt) break;
       this.place(parent, item.slot);
       this.place(item, above);
     }
+    return item.slot !== from;
   }
 
   private sink(item: Item): void {
     for (;;) {
-      const left = this.heap[2 * item.slot + 1];
-      const right = this.heap[2 * item.slot + 2];
-      const child = right !== undefined && left !== undefined && right.dueAt < left.dueAt ? right : left;
+      const child = this.earlierChild(item.slot);
       if (child === undefined || item.dueAt <= child.dueAt) return;
       const { slot } = child;
       this.place(child, item.slot);
       this.place(item, slot);
     }
+  }
+
+  private earlierChild(slot: number): Item | undefined {
+    const at = 2 * slot + 1;
+    if (at >= this.size) return undefined;
+    const left = this.heap[at];
+    const right = at + 1 < this.size ? this.heap[at + 1] : undefined;
+    return left !== undefined && right !== undefined && right.dueAt < left.dueAt ? right : left;
   }
 }

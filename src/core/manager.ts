@@ -45,6 +45,7 @@ export class LockManager {
   readonly #client: LockClient;
   readonly #defaults: Asked;
   readonly #sections = new Sections();
+  #lastWish: Wish | null = null;
 
   constructor(backend: Backend, options: ManagerOptions = {}) {
     const { ttl, reentrant } = options;
@@ -136,13 +137,20 @@ export class LockManager {
   }
 
   #request(name: string, asked: Asked, callback: Callback<unknown>): Promise<unknown> {
-    const wish = wishFor(asked, name, name);
+    const wish = this.#wishFor(name, asked);
     if (!asked.reentrant) return this.#client.section(wish, callback);
     const sections = this.#sections;
     const outer = sections.find(name);
     if (outer !== undefined)
       return nestedIn(outer, wish, this.#client, (lock) => sections.run(name, lock, callback));
     return this.#client.section(wish, (lock: Lock | null) => sections.run(name, lock, callback));
+  }
+
+  /** The last wish is used again where it is the same: a lock that is taken again and again is the usual case. */
+  #wishFor(name: string, asked: Asked): Wish {
+    if (asked !== this.#defaults) return wishFor(asked, name, name);
+    if (this.#lastWish?.name !== name) this.#lastWish = wishFor(asked, name, name);
+    return this.#lastWish;
   }
 
   /** Several names: one request inside the other, in sorted order, so that two of them never wait for each other. */

@@ -19,6 +19,8 @@ export interface MemoryClient {
 export class MemoryStore {
   private readonly clock: Clock;
   private readonly lines = new Map<string, Line>();
+  /** The line that emptied last: kept among the lines, since a lock that is taken again and again is the usual case. */
+  private idle: Line | null = null;
   /** Ids of entries that were evicted, and until when their owners may ask. */
   private readonly evicted = new Map<string, number>();
   /** Those who wait for any entry of a line to leave. */
@@ -48,7 +50,8 @@ export class MemoryStore {
     }
     this.lastSeq = entry.seq;
     if (entry.seq > highestSeq) highestSeq = entry.seq;
-    if (line.first === entry) this.lines.set(queue, line);
+    if (line.first === entry && line !== this.idle) this.lines.set(queue, line);
+    if (line === this.idle) this.idle = null;
     this.sweeper ??= this.clock.after(sweepMs, () => this.sweep());
     return snapshot;
   }
@@ -114,7 +117,9 @@ export class MemoryStore {
 
   queues(prefix: string): readonly string[] {
     for (const line of [...this.lines.values()]) this.prune(line);
-    return [...this.lines.keys()].filter((queue) => queue.startsWith(prefix));
+    return [...this.lines.values()]
+      .filter((line) => line.first !== null && line.queue.startsWith(prefix))
+      .map((line) => line.queue);
   }
 
   /** Cancels the timer; entries are left to their ttl. */
@@ -160,13 +165,18 @@ export class MemoryStore {
     const { line, watchers } = entry;
     if (!entry.live) return;
     line.remove(entry);
-    if (line.first === null) this.lines.delete(line.queue);
+    if (line.first === null) this.rememberIdle(line);
     entry.watchers = null;
     if (watchers !== null) for (const tell of watchers) tell();
     if (this.roomWatchers.size > 0) {
       this.roomWatchers.delete(entry);
       this.tellOfRoom(line);
     }
+  }
+
+  private rememberIdle(line: Line): void {
+    if (this.idle !== null && this.idle !== line) this.lines.delete(this.idle.queue);
+    this.idle = line;
   }
 
   /** Wakes those who have room now: they stand within the first `mostPermits` permits of the line. */
@@ -187,7 +197,7 @@ export class MemoryStore {
     const now = this.clock.now();
     for (const line of [...this.lines.values()]) this.prune(line);
     for (const [id, until] of this.evicted) if (until <= now) this.evicted.delete(id);
-    const busy = this.lines.size > 0 || this.evicted.size > 0;
+    const busy = [...this.lines.values()].some((line) => line.first !== null) || this.evicted.size > 0;
     this.sweeper = busy ? this.clock.after(sweepMs, () => this.sweep()) : null;
   }
 }
