@@ -99,7 +99,11 @@ export class Claim {
       onlyIfGranted: wish.ifAvailable || (wish.waitMs === 0 && !wish.steal),
     };
     this.startedAt = client.clock.recent();
-    if (wish.signal !== undefined) this.listenTo(wish.signal);
+  }
+
+  /** Joins the queue. Called once; the claimant may be told before this returns. */
+  start(): void {
+    if (this.wish.signal !== undefined) this.listenTo(this.wish.signal);
     report.reportRequest(this);
     this.ask();
   }

@@ -72,7 +72,7 @@ export class LockClient implements Client {
       const failed = (error: unknown): void => reject(this.#orAborted(wish, error));
       if (wish.signal?.aborted) return failed(wish.signal.reason);
       const granted = new Promise<Claim | null>((grant) => {
-        new Claim(this, wish, { granted: grant, refused: () => grant(null), failed });
+        new Claim(this, wish, { granted: grant, refused: () => grant(null), failed }).start();
       });
       void granted.then((claim) => {
         if (claim === null) resolve(null);
@@ -92,12 +92,12 @@ export class LockClient implements Client {
    * Runs a callback while holding a lock, as the standard says: an abort rejects with the signal's reason, a theft
    * rejects at once with an AbortError. A lock that was lost otherwise rejects with LOCK_LOST when the callback ends.
    */
-  section<T>(wish: Wish, callback: Callback<T>): Promise<Awaited<T>> {
+  section(wish: Wish, callback: Callback): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.assertOpen(wish.name);
       if (wish.signal?.aborted) return reject(wish.signal.reason);
       const run = new Run(callback, resolve, reject);
-      new Claim(this, wish, run);
+      new Claim(this, wish, run).start();
       run.arrange();
     });
   }

@@ -4,11 +4,12 @@ import { invalid } from "./errors.ts";
 /** Milliseconds, or a number with a unit: "250ms", "30s", "1.5m", "2h", "1d". */
 export type Duration = number | string;
 
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const dayMs = 86_400_000;
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
 const form = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
 /** The longest duration that is accepted: anything longer is a mistake in the unit. */
-export const longestMs: number = 366 * unitMs.d;
+const longestMs = 366 * dayMs;
 
 interface Bounds {
   /** The option's name, for the message. */
@@ -33,14 +34,15 @@ export function durationMs(value: unknown, bounds: Bounds): number {
 function parse(value: unknown): number {
   const match = typeof value === "string" ? form.exec(value) : null;
   if (match === null) return Number.NaN;
-  const [, number, unit] = match;
-  return Number(number) * unitMs[unit as keyof typeof unitMs];
+  const [, number, unit = ""] = match;
+  return Number(number) * (unitMs[unit] ?? Number.NaN);
 }
 
 /** A duration as people read it: 30000 is "30s". */
 export function showMs(ms: number): string {
-  for (const unit of ["d", "h", "m", "s"] as const) {
-    if (ms >= unitMs[unit] && ms % unitMs[unit] === 0) return `${ms / unitMs[unit]}${unit}`;
+  for (const unit of ["d", "h", "m", "s"]) {
+    const size = unitMs[unit] ?? Number.NaN;
+    if (ms >= size && ms % size === 0) return `${ms / size}${unit}`;
   }
   return `${Math.round(ms * 1000) / 1000}ms`;
 }

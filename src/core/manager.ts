@@ -136,7 +136,7 @@ export class LockManager {
     return this.close();
   }
 
-  #request(name: string, asked: Asked, callback: Callback<unknown>): Promise<unknown> {
+  #request(name: string, asked: Asked, callback: Callback): Promise<unknown> {
     const wish = this.#wishFor(name, asked);
     if (!asked.reentrant) return this.#client.section(wish, callback);
     const sections = this.#sections;
@@ -154,11 +154,7 @@ export class LockManager {
   }
 
   /** Several names: one request inside the other, in sorted order, so that two of them never wait for each other. */
-  async #requestSet(
-    names: readonly string[],
-    asked: Asked,
-    callback: AnyCallback,
-  ): Promise<unknown> {
+  async #requestSet(names: readonly string[], asked: Asked, callback: AnyCallback): Promise<unknown> {
     const busy = Symbol("busy");
     const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
       const name = names[taken.length];

@@ -2,10 +2,10 @@
 import { invalid, notSupported } from "./errors.ts";
 
 /** How long a name may be, in bytes of UTF-8. */
-export const longestNameBytes = 512;
+const longestNameBytes = 512;
 
 /** How long metadata may be, in bytes of UTF-8. */
-export const longestMetadataBytes = 4096;
+const longestMetadataBytes = 4096;
 
 /** A name that any store can keep; anything else is refused before it is sent. */
 export function checkName(name: unknown): string {

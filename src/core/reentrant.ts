@@ -78,7 +78,7 @@ export class Sections {
   }
 
   /** Runs a callback inside a section of a lock, and ends when the branches that it started have left, too. */
-  async run(queue: string, lock: Lock | null, callback: Callback<unknown>): Promise<unknown> {
+  async run(queue: string, lock: Lock | null, callback: Callback): Promise<unknown> {
     if (lock === null) return callback(null);
     this.#storage ??= new AsyncLocalStorage();
     const section = new Section(queue, lock, this.#storage.getStore());

@@ -9,7 +9,10 @@ export interface Subject {
   readonly id: string;
   readonly seq: bigint;
   readonly wish: { readonly name: string; readonly mode: "exclusive" | "shared" };
-  readonly client: { readonly backend: { readonly name: string }; readonly owner: { readonly client: string } };
+  readonly client: {
+    readonly backend: { readonly name: string };
+    readonly owner: { readonly client: string };
+  };
 }
 
 /** The fields that all messages have. */
@@ -46,7 +49,11 @@ export function reportCancel(subject: Subject, error: unknown, waitedMs: number)
   channels.cancel.publish({ ...eventOf(subject), code, waitedMs });
 }
 
-export function reportRelease(subject: Subject, outcome: "released" | "gone" | "unknown", heldMs: number): void {
+export function reportRelease(
+  subject: Subject,
+  outcome: "released" | "gone" | "unknown",
+  heldMs: number,
+): void {
   if (channels.release.hasSubscribers) {
     channels.release.publish({ ...eventOf(subject), token: subject.seq, outcome, heldMs });
   }
@@ -85,7 +92,8 @@ export function lossError(subject: Subject, why: LossCause | null): LockError {
 }
 
 const lossTexts: Record<LossCause, string> = {
-  expired: "its ttl passed before a renewal was answered; block the event loop for less long, or give a longer ttl",
+  expired:
+    "its ttl passed before a renewal was answered; block the event loop for less long, or give a longer ttl",
   evicted: "somebody else took it away (steal or a forced release)",
   gone: "the store does not have it any more (removed by hand, restarted empty, or failed over)",
   "max-hold": "it was held for maxHold, and the watchdog stopped",

@@ -7,12 +7,12 @@ import type { LockError } from "./errors.ts";
 import { Lock } from "./lock.ts";
 
 /** What the callback of a request is called with: its overload decides whether it takes null. */
-export type Callback<T> = (lock: Lock | null) => T;
+export type Callback = (lock: Lock | null) => unknown;
 
 /** Runs a callback while its claim holds, and settles the promise of `request`. */
-export class Run<T> implements Claimant {
-  private readonly callback: Callback<T>;
-  private readonly resolve: (value: Awaited<T> | PromiseLike<Awaited<T>>) => void;
+export class Run implements Claimant {
+  private readonly callback: Callback;
+  private readonly resolve: (value: unknown) => void;
   /** Rejects the request; a theft does so at once, whatever the callback is doing. */
   readonly failed: (error: unknown) => void;
   /** The claim when it is granted, null when it was refused; undefined while it waits. */
@@ -20,11 +20,7 @@ export class Run<T> implements Claimant {
   private wake: (() => void) | null = null;
   private lock: Lock | null = null;
 
-  constructor(
-    callback: Callback<T>,
-    resolve: (value: Awaited<T> | PromiseLike<Awaited<T>>) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(callback: Callback, resolve: (value: unknown) => void, reject: (error: unknown) => void) {
     this.callback = callback;
     this.resolve = resolve;
     this.failed = reject;
@@ -70,24 +66,24 @@ export class Run<T> implements Claimant {
           (error: unknown) => this.threw(error),
         );
       } else {
-        this.returned(result as Awaited<T>);
+        this.returned(result);
       }
     } catch (error) {
       this.threw(error);
     }
   }
 
-  private returned(value: Awaited<T>): void {
+  private returned(value: unknown): void {
     const claim = this.entered();
     if (claim === null) return this.resolve(value);
     const lost = claim.held ? null : claim.lossError();
     const left = claim.leave();
     // The callback has ended: if the store does not answer now, the ttl frees the lock.
-    if (left instanceof Promise) left.then(ignore, ignore).then(() => this.settle(value, lost));
+    if (left instanceof Promise) void left.then(ignore, ignore).then(() => this.settle(value, lost));
     else this.settle(value, lost);
   }
 
-  private settle(value: Awaited<T>, lost: LockError | null): void {
+  private settle(value: unknown, lost: LockError | null): void {
     if (lost === null) this.resolve(value);
     else this.failed(lost);
   }
@@ -95,7 +91,7 @@ export class Run<T> implements Claimant {
   /** The callback's own error wins over a loss. */
   private threw(error: unknown): void {
     const left = this.entered()?.leave();
-    if (left instanceof Promise) left.then(ignore, ignore).then(() => this.failed(error));
+    if (left instanceof Promise) void left.then(ignore, ignore).then(() => this.failed(error));
     else this.failed(error);
   }
 

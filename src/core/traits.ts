@@ -18,54 +18,41 @@ export interface Requirements {
   readonly survives?: readonly Fault[] | undefined;
 }
 
-const scopes = ["process", "machine", "network"] as const;
+const width = { process: 0, machine: 1, network: 2 };
 
-/** Each demand: what a store lacks, or null if it has it. */
-const checks: {
-  [Key in keyof Required<Requirements>]: (
-    asked: NonNullable<Requirements[Key]>,
-    traits: Traits,
-  ) => string | null;
-} = {
-  scope: (asked, traits) =>
-    scopes.indexOf(traits.scope) >= scopes.indexOf(asked)
+const queues = "use a store with a queue such as redis, postgres, etcd";
+
+/** Each demand: what a store lacks, or null if it has it or nobody asked. */
+const checks: Readonly<Record<keyof Requirements, (asked: Requirements, traits: Traits) => string | null>> = {
+  scope: ({ scope }, traits) => {
+    if (scope === undefined || width[traits.scope] >= width[scope]) return null;
+    const instead = scope === "machine" ? "sqlite or a server" : "a server such as redis, postgres, etcd";
+    return `it excludes only clients of the same ${traits.scope}; use ${instead}`;
+  },
+  order: ({ order }, traits) =>
+    order === undefined || traits.order === order ? null : `it keeps no order; ${queues}`,
+  fencing: ({ fencing }, traits) =>
+    fencing && traits.tokens === null ? `its locks carry no token; ${queues}` : null,
+  shared: ({ shared }, traits) => (shared && !traits.shared ? `it has no shared locks; ${queues}` : null),
+  counted: ({ counted }, traits) => (counted && !traits.counted ? `it has no semaphores; ${queues}` : null),
+  wake: ({ wake }, traits) =>
+    wake === undefined || traits.wake === wake
       ? null
-      : `it excludes only clients of the same ${traits.scope}; use ${asked === "machine" ? "sqlite or a server" : "a server such as redis, postgres, etcd"}`,
-  order: (_asked, traits) =>
-    traits.order === "fifo"
-      ? null
-      : "it keeps no order; use a store with a queue such as redis, postgres, etcd",
-  fencing: (asked, traits) =>
-    !asked || traits.tokens !== null
-      ? null
-      : "its locks carry no token; use a store with a queue such as redis, postgres, etcd",
-  shared: (asked, traits) =>
-    !asked || traits.shared
-      ? null
-      : "it has no shared locks; use a store with a queue such as redis, postgres, etcd",
-  counted: (asked, traits) =>
-    !asked || traits.counted
-      ? null
-      : "it has no semaphores; use a store with a queue such as redis, postgres, etcd",
-  wake: (_asked, traits) =>
-    traits.wake === "push"
-      ? null
-      : "its waiters have to poll; use a store that pushes, such as redis, postgres, etcd",
-  survives: (asked, traits) => {
-    const broken = asked.filter((fault) => traits.exclusivityBrokenBy.includes(fault));
-    return broken.length === 0
-      ? null
-      : `two may hold at once after: ${broken.join(", ")}; use a consensus store such as etcd or zookeeper`;
+      : "its waiters have to poll; use a store that pushes, such as redis",
+  survives: ({ survives = [] }, traits) => {
+    const broken = survives.filter((fault) => traits.exclusivityBrokenBy.includes(fault));
+    if (broken.length === 0) return null;
+    return `two may hold at once after: ${broken.join(", ")}; use a consensus store such as etcd or zookeeper`;
   },
 };
 
 /** Refuses a store that lacks what is demanded. */
 export function demand(backend: string, traits: Traits, requirements: Requirements): void {
-  for (const [key, asked] of Object.entries(requirements)) {
-    if (asked === undefined) continue;
-    if (!isCheck(key))
+  for (const key of Object.keys(requirements)) {
+    if (!isDemand(key)) {
       throw invalid(`require has no ${JSON.stringify(key)}; it has ${Object.keys(checks).join(", ")}`);
-    const lack = check(key, requirements, traits);
+    }
+    const lack = checks[key](requirements, traits);
     if (lack !== null) {
       throw new LockError("LOCK_UNSUPPORTED", `${backend} does not meet require.${key}: ${lack}`, {
         backend,
@@ -74,15 +61,6 @@ export function demand(backend: string, traits: Traits, requirements: Requiremen
   }
 }
 
-function isCheck(key: string): key is keyof Requirements {
+function isDemand(key: string): key is keyof Requirements {
   return Object.hasOwn(checks, key);
-}
-
-function check<Key extends keyof Requirements>(
-  key: Key,
-  requirements: Requirements,
-  traits: Traits,
-): string | null {
-  const asked = requirements[key];
-  return asked === undefined ? null : checks[key](asked, traits);
 }

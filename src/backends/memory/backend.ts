@@ -10,7 +10,8 @@ import type {
   Traits,
 } from "../../core/backend.ts";
 import { LockError } from "../../core/errors.ts";
-import type { MemoryClient, MemoryStore } from "./store.ts";
+import type { MemoryClient } from "./line.ts";
+import type { MemoryStore } from "./store.ts";
 
 /** What memory promises. */
 export const memoryTraits: Traits = {

@@ -7,6 +7,11 @@ import type { Clock } from "../../core/clock.ts";
 import { nothingAhead } from "../../core/grant.ts";
 import { Ranks } from "./ranks.ts";
 
+/** Told when an entry of its own was evicted. */
+export interface MemoryClient {
+  evicted(queue: string, id: string): void;
+}
+
 /** An entry in its line; as an Entry it is a live view of what the store knows. */
 export class MemoryEntry implements Entry {
   readonly id: string;
@@ -18,7 +23,7 @@ export class MemoryEntry implements Entry {
   readonly seq: bigint;
   readonly line: Line;
   /** The client whose entry it is, told when it is evicted. */
-  readonly client: object;
+  readonly client: MemoryClient;
   private readonly clock: Clock;
   private readonly appendedAt: number;
   expiresAt: number;
@@ -32,7 +37,7 @@ export class MemoryEntry implements Entry {
   /** Called when this entry leaves the line. */
   watchers: Array<() => void> | null = null;
 
-  constructor(line: Line, client: object, asked: NewEntry, seq: bigint, clock: Clock) {
+  constructor(line: Line, client: MemoryClient, asked: NewEntry, seq: bigint, clock: Clock) {
     this.id = asked.id;
     this.owner = asked.owner;
     this.mode = asked.mode;

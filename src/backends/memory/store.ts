@@ -2,18 +2,13 @@
 import type { Entry, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
 import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
 import { ruleOf } from "../../core/grant.ts";
-import { Line, MemoryEntry } from "./line.ts";
+import { Line, type MemoryClient, MemoryEntry } from "./line.ts";
 
 /** How often entries are looked for that nobody renewed and nobody asked about. */
 const sweepMs = 60_000;
 
 /** The highest seq of any store of this process: a store that is made anew goes on from there. */
 let highestSeq = 0n;
-
-/** Told when an entry of its own was evicted. */
-export interface MemoryClient {
-  evicted(queue: string, id: string): void;
-}
 
 /** Queues that several clients of one process share. */
 export class MemoryStore {
@@ -74,7 +69,7 @@ export class MemoryStore {
     const wasLive = entry.expiresAt > this.clock.recent();
     if (evict && wasLive) this.evicted.set(id, entry.expiresAt);
     this.take(entry);
-    if (evict && wasLive) (entry.client as MemoryClient).evicted(queue, id);
+    if (evict && wasLive) entry.client.evicted(queue, id);
     return wasLive;
   }
 
@@ -116,7 +111,7 @@ export class MemoryStore {
   }
 
   queues(prefix: string): readonly string[] {
-    for (const line of [...this.lines.values()]) this.prune(line);
+    for (const line of this.lines.values()) this.prune(line);
     return [...this.lines.values()]
       .filter((line) => line.first !== null && line.queue.startsWith(prefix))
       .map((line) => line.queue);
@@ -195,7 +190,7 @@ export class MemoryStore {
 
   private sweep(): void {
     const now = this.clock.now();
-    for (const line of [...this.lines.values()]) this.prune(line);
+    for (const line of this.lines.values()) this.prune(line);
     for (const [id, until] of this.evicted) if (until <= now) this.evicted.delete(id);
     const busy = [...this.lines.values()].some((line) => line.first !== null) || this.evicted.size > 0;
     this.sweeper = busy ? this.clock.after(sweepMs, () => this.sweep()) : null;
