@@ -7,7 +7,7 @@ import { channels, type LossCause } from "./channels.ts";
 import type { Clock, Random } from "./clock.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
-import { ruleOf } from "./grant.ts";
+import { ruleOf, split } from "./grant.ts";
 import { type Keeper, marginMs } from "./keeper.ts";
 import * as report from "./report.ts";
 import { Wait } from "./wait.ts";
@@ -20,8 +20,14 @@ export interface Client {
   readonly owner: Owner;
   readonly keeper: Keeper;
   nextEntryId(): string;
-  /** Calls `send` once the earlier first appends of this client to the queue have been answered. */
-  inOrder(queue: string, send: () => Answer<Snapshot | null>): Answer<Snapshot | null>;
+  /** Calls `send` once the earlier first appends of this client to the queue have been answered or given up. */
+  inOrder(queue: string, send: () => Promise<void>): Turn;
+}
+
+/** A place among the first appends of one client to one queue. */
+export interface Turn {
+  /** Lets the next one go, although this one was not answered. */
+  passOn(): void;
 }
 
 /** What is asked for: the options of a request, checked, with defaults in place. */
@@ -141,18 +147,11 @@ export class Claim {
 
   private ask(): void {
     const { backend, clock } = this.client;
-    let sentAt = clock.recent();
+    if (!this.joined && !backend.traits.callOrder) return this.askInTurn();
+    const sentAt = clock.recent();
     const question = this.wait === null ? 0 : ++this.wait.question;
     try {
-      let answer: Answer<Snapshot | null>;
-      if (this.joined || backend.traits.callOrder) {
-        answer = backend.append(this.queue, this.entry, this.wish.signal);
-      } else {
-        answer = this.client.inOrder(this.queue, () => {
-          sentAt = clock.recent();
-          return backend.append(this.queue, this.entry, this.wish.signal);
-        });
-      }
+      const answer = backend.append(this.queue, this.entry, this.wish.signal);
       if (!(answer instanceof Promise)) return this.answered(question, answer, sentAt);
       this.awaitAnswer();
       answer.then(
@@ -162,6 +161,28 @@ export class Claim {
     } catch (error) {
       this.failed(question, error);
     }
+  }
+
+  /** Asks for the first time after the requests for this queue that this client made before. */
+  private askInTurn(): void {
+    const { backend, clock, keeper } = this.client;
+    const wait = this.waiting();
+    const question = ++wait.question;
+    let sentAt = 0;
+    wait.lookAt = never;
+    keeper.keep(this);
+    wait.turn = this.client.inOrder(this.queue, async () => {
+      // Whoever has gone by now leaves the queue alone; the time for an answer is counted from here.
+      if (!this.alive) return;
+      sentAt = clock.recent();
+      this.awaitAnswer();
+      try {
+        const snapshot = await backend.append(this.queue, this.entry, this.wish.signal);
+        this.answered(question, snapshot, sentAt);
+      } catch (error) {
+        this.failed(question, error);
+      }
+    });
   }
 
   /** An answer that takes longer than a ttl could not be believed anyway. */
@@ -181,7 +202,8 @@ export class Claim {
   }
 
   private answered(question: number, snapshot: Snapshot | null, sentAt: number): void {
-    if (this.state !== "waiting") return this.tooLate(snapshot !== null);
+    if (this.state === "ended") return this.tooLate(snapshot !== null);
+    if (this.state !== "waiting") return;
     if (this.wait !== null) {
       if (question !== this.wait.question) return;
       this.wait.answerBy = never;
@@ -199,9 +221,10 @@ export class Claim {
     const unknown = failure.code === "LOCK_OUTCOME_UNKNOWN";
     const wait = this.waiting();
     if (unknown) wait.mayBeThere = true;
-    if (this.state !== "waiting") return this.tooLate(this.mayBeThere());
-    if (question !== wait.question) return;
+    if (this.state === "ended") return this.tooLate(this.mayBeThere());
+    if (this.state !== "waiting" || question !== wait.question) return;
     wait.answerBy = never;
+    wait.passOn();
     wait.tries += 1;
     const patient = this.joined
       ? failure.retryable && this.client.clock.now() < this.validUntil
@@ -258,7 +281,8 @@ export class Claim {
     const wait = this.waiting();
     const watch = wait.beginWatch();
     const target = ruleOf(this.entry).blocker(snapshot.ahead);
-    const blockedForMs = (target ?? snapshot.ahead.nearest)?.expiresInMs ?? this.wish.ttlMs;
+    // Where anybody ahead may make room, the nearest need not be the first to expire.
+    const blockedForMs = target?.expiresInMs ?? this.wish.ttlMs / 3;
     wait.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();
     try {
       const standing = backend.watch(this.queue, snapshot.self, target, (fresh) => {
@@ -285,21 +309,25 @@ export class Claim {
     else this.ask();
   }
 
-  /** Steal: take out everything that is ahead, first to last, then look again. */
+  /**
+   * Steal: take out everything that is ahead, then look again. Those who wait go first, in their order, so that none of
+   * them is granted for a moment and robbed, and they join again in the same order.
+   */
   private async evictAhead(): Promise<void> {
     const { backend } = this.client;
     const wait = this.waiting();
     const question = ++wait.question;
     this.awaitAnswer();
     try {
-      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
+      const { held, pending } = split(await backend.list(this.queue));
+      const ahead = [...pending, ...held].filter((entry) => entry.seq < this.seq);
       for (const entry of ahead) {
         if (this.state !== "waiting" || question !== wait.question) break;
         await backend.remove(this.queue, entry.id, true);
       }
       report.reportSteal(this, ahead);
-      if (this.state !== "waiting") this.tooLate(true);
-      else if (question === wait.question) this.ask();
+      if (this.state === "ended") this.tooLate(true);
+      else if (this.state === "waiting" && question === wait.question) this.ask();
     } catch (error) {
       this.failed(question, error);
     }
@@ -413,6 +441,10 @@ export class Claim {
   }
 
   private lose(why: LossCause): void {
+    if (this.state === "granted") {
+      this.stop(report.errorOf(this, "LOCK_LOST", "it was granted, and lost before the caller's turn came"));
+      return;
+    }
     this.lossCause = why;
     this.end();
     report.reportLoss(this, why, this.client.clock.now() - this.grantedAt);
@@ -492,6 +524,7 @@ export class Claim {
   private end(): void {
     this.state = "ended";
     this.wait?.endWatch();
+    this.wait?.passOn();
     this.unlisten();
     this.client.keeper.drop(this);
   }

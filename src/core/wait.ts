@@ -26,6 +26,8 @@ export class Wait {
   onAbort: (() => void) | null = null;
   /** Called when the last question is answered after the end. */
   onAnswer: (() => void) | null = null;
+  /** Its place among the first appends of its client, if it has one. */
+  turn: { passOn(): void } | null = null;
   private watches = 0;
   private unwatch: (() => void) | null = null;
 
@@ -35,6 +37,12 @@ export class Wait {
 
   nextMoment(): number {
     return Math.min(this.giveUpAt, this.answerBy, this.lookAt);
+  }
+
+  /** Lets the next request of the same client go. */
+  passOn(): void {
+    this.turn?.passOn();
+    this.turn = null;
   }
 
   /** Ends the watch before, and gives the number of the new one. */

@@ -59,7 +59,10 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
   }
 
   watch(queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
-    return this.#open().watch(queue, self.id, target === null ? null : target.id, onChange);
+    const whileOpen = (fresh?: Snapshot): void => {
+      if (!this.#closed) onChange(fresh);
+    };
+    return this.#open().watch(queue, self.id, target === null ? null : target.id, whileOpen);
   }
 
   async queues(prefix: string): Promise<readonly string[]> {
