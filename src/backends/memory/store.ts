@@ -153,8 +153,9 @@ export class MemoryStore {
 
   private pruneFront(queue: string): Line | undefined {
     const line = this.lines.get(queue);
+    if (line === undefined) return undefined;
     const now = this.clock.recent();
-    while (line !== undefined && line.first !== null && line.first.expiresAt <= now) this.take(line.first);
+    while (line.first !== null && line.first.expiresAt <= now) this.take(line.first);
     return line;
   }
 
