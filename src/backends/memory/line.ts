@@ -33,12 +33,15 @@ export class MemoryEntry implements Entry {
   /** The nearest writer ahead; may have left the line, and then its own writerAhead leads on. */
   writerAhead: MemoryEntry | null = null;
   place = -1;
+  /** A few bits of the id, so that a scan compares numbers. */
+  readonly mark: number;
   live = true;
   /** Called when this entry leaves the line. */
   watchers: Array<() => void> | null = null;
 
   constructor(line: Line, client: MemoryClient, asked: NewEntry, seq: bigint, clock: Clock) {
     this.id = asked.id;
+    this.mark = markOf(asked.id);
     this.owner = asked.owner;
     this.mode = asked.mode;
     this.weight = asked.weight;
@@ -67,6 +70,16 @@ export class MemoryEntry implements Entry {
   }
 }
 
+/** Up to this many entries are looked through one by one: a map of short-lived keys costs far more. */
+const longestScan = 32;
+
+function markOf(id: string): number {
+  const { length } = id;
+  return length < 3
+    ? length
+    : (id.charCodeAt(length - 1) << 16) ^ (id.charCodeAt(length - 2) << 8) ^ id.charCodeAt(length - 3);
+}
+
 /** The entries of one queue, first to last. */
 export class Line {
   readonly queue: string;
@@ -77,7 +90,7 @@ export class Line {
   private lastWriter: MemoryEntry | null = null;
   private count = 0;
   private weight = 0;
-  /** The entries that joined a line that was not empty, by id; whoever found it empty is first until it leaves. */
+  /** All entries by id: made when the line gets long, kept until it is empty. */
   private index: Map<string, MemoryEntry> | null = null;
   /** Made when somebody asks about the middle, kept until the line is empty. */
   private ranks: Ranks | null = null;
@@ -87,14 +100,16 @@ export class Line {
   }
 
   find(id: string): MemoryEntry | undefined {
-    return this.first?.id === id ? this.first : this.index?.get(id);
+    if (this.first === null || this.first.id === id) return this.first ?? undefined;
+    if (this.index !== null) return this.index.get(id);
+    const mark = markOf(id);
+    for (let entry = this.first.next; entry !== null; entry = entry.next) {
+      if (entry.mark === mark && entry.id === id) return entry;
+    }
+    return undefined;
   }
 
   append(entry: MemoryEntry): void {
-    if (this.first !== null) {
-      this.index ??= new Map();
-      this.index.set(entry.id, entry);
-    }
     entry.prev = this.last;
     entry.writerAhead = this.lastWriter;
     if (this.last === null) this.first = entry;
@@ -104,6 +119,8 @@ export class Line {
     this.count += 1;
     this.weight += entry.weight;
     if (entry.permits !== undefined && entry.permits > this.mostPermits) this.mostPermits = entry.permits;
+    if (this.index !== null) this.index.set(entry.id, entry);
+    else if (this.count > longestScan) this.index = new Map([...this].map((each) => [each.id, each]));
     if (this.ranks?.full) this.rank();
     else if (this.ranks !== null) entry.place = this.ranks.append(entry.weight);
   }
@@ -123,7 +140,10 @@ export class Line {
     entry.next = null;
     this.count -= 1;
     this.weight -= entry.weight;
-    if (this.count === 0) this.ranks = null;
+    if (this.count === 0) {
+      this.ranks = null;
+      this.index = null;
+    }
     this.ranks?.remove(entry.place, entry.weight);
   }
 
