@@ -414,6 +414,10 @@ export class Claim {
   }
 
   private lose(why: LossCause): void {
+    if (this.state === "granted") {
+      this.stop(this.error("LOCK_LOST", "it was granted, and lost before the caller's turn came"));
+      return;
+    }
     this.lossCause = why;
     this.end();
     if (channels.lost.hasSubscribers) {
