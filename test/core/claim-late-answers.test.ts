@@ -224,7 +224,7 @@ describe("a grant that is revoked before the caller's turn", () => {
     const { locks, backend, clock, plant, erase } = rig();
     plant("a");
     const renewal = deferred<readonly { outcome: "gone" }[]>();
-    let wake: (fresh?: Snapshot) => void = () => {};
+    let wake: ((fresh?: Snapshot) => void) | undefined;
     let self: Snapshot["self"] | undefined;
     backend.hooks.renew = () => renewal.promise;
     backend.hooks.watch = (_send, onChange, entry) => {
@@ -239,7 +239,7 @@ describe("a grant that is revoked before the caller's turn", () => {
     erase("a", "planted");
     // The answer to the renewal is read first, then the wake-up, in one turn.
     renewal.resolve([{ outcome: "gone" }]);
-    wake({ self, ahead: { count: 0, weight: 0, nearest: null, nearestWriter: null } });
+    wake?.({ self, ahead: { count: 0, weight: 0, nearest: null, nearestWriter: null } });
     await settle();
     expect(lock.status).not.toBe("pending");
   });
@@ -248,6 +248,6 @@ describe("a grant that is revoked before the caller's turn", () => {
 async function granted<T>(promise: Promise<T>, pass: () => Promise<void>): Promise<T> {
   const seen = track(promise);
   await pass();
-  if (seen.value === undefined) throw new Error(`not granted: ${String(seen.error ?? seen.status)}`);
+  if (seen.value === undefined) throw new Error("not granted", { cause: seen.error });
   return seen.value;
 }

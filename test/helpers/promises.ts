@@ -3,14 +3,14 @@
 /** A promise that a test settles itself. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
-  resolve(value: T): void;
-  reject(error: unknown): void;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** Makes a promise that is settled by hand. */
 export function deferred<T = void>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: unknown) => void = () => {};
+  let resolve: (value: T) => void = ignore;
+  let reject: (error: unknown) => void = ignore;
   const promise = new Promise<T>((resolvePromise, rejectPromise) => {
     resolve = resolvePromise;
     reject = rejectPromise;
@@ -28,16 +28,16 @@ export interface Watched<T> {
 /** Looks at a promise; a rejection counts as seen. */
 export function track<T>(promise: Promise<T>): Watched<T> {
   const watched: Watched<T> = { status: "pending", value: undefined, error: undefined };
-  promise.then(
-    (value) => {
+  const follow = async (): Promise<void> => {
+    try {
+      watched.value = await promise;
       watched.status = "fulfilled";
-      watched.value = value;
-    },
-    (error: unknown) => {
-      watched.status = "rejected";
+    } catch (error) {
       watched.error = error;
-    },
-  );
+      watched.status = "rejected";
+    }
+  };
+  void follow();
   return watched;
 }
 
@@ -55,3 +55,5 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
 export function hanging<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
+
+function ignore(): void {}

@@ -11,16 +11,19 @@ export interface Rig {
   readonly backend: Controlled;
   readonly locks: LockManager;
   /** The live entries of a queue, as the store has them. */
-  entries(queue: string): Promise<readonly Entry[]>;
+  readonly entries: (queue: string) => Promise<readonly Entry[]>;
   /** Another client of the same store. */
-  other(options?: RigOptions): Rig;
+  readonly other: (options?: RigOptions) => Rig;
   /** An entry of a client that then died: nobody renews it. */
-  plant(queue: string, entry?: { id?: string; ttlMs?: number; mode?: "read" | "write" } & Permits): Snapshot;
+  readonly plant: (queue: string, entry?: Planted) => Snapshot;
   /** Takes an entry out as an operator would: nobody is told. */
-  erase(queue: string, id: string): boolean;
+  readonly erase: (queue: string, id: string) => boolean;
 }
 
-interface Permits {
+interface Planted {
+  id?: string;
+  ttlMs?: number;
+  mode?: "read" | "write";
   weight?: number;
   permits?: number;
 }
