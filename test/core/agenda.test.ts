@@ -10,6 +10,8 @@ interface Item extends Due {
 
 const item = (label: number): Item => ({ label, dueAt: 0, slot: -1 });
 
+const byMoment = (a: [number, number], b: [number, number]): number => a[0] - b[0] || a[1] - b[1];
+
 type Step =
   | { readonly kind: "set"; readonly label: number; readonly inMs: number }
   | { readonly kind: "remove"; readonly label: number }
@@ -54,8 +56,7 @@ describe("agenda", () => {
             }
           }
         }
-        const order = (a: [number, number], b: [number, number]): number => a[0] - b[0] || a[1] - b[1];
-        expect(seen.toSorted(order)).toEqual(expected.toSorted(order));
+        expect(seen.toSorted(byMoment)).toEqual(expected.toSorted(byMoment));
         expect(seen.map(([at]) => at)).toEqual(seen.map(([at]) => at).toSorted((a, b) => a - b));
         expect(
           agenda

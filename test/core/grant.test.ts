@@ -46,6 +46,7 @@ function naively(queue: readonly Entry[]): string[] {
     .map(({ id }) => id);
 }
 
+const bySeq = (a: Entry, b: Entry): number => Number(a.seq - b.seq);
 const idsOf = (entries: readonly Entry[]): string[] => entries.map(({ id }) => id);
 
 describe("who holds", () => {
@@ -61,7 +62,6 @@ describe("who holds", () => {
     fc.assert(
       fc.property(queues, (queue) => {
         const { held, pending } = split(queue);
-        const bySeq = (a: Entry, b: Entry): number => Number(a.seq - b.seq);
         expect([...held, ...pending].toSorted(bySeq)).toEqual(queue);
         expect(held).toEqual(held.toSorted(bySeq));
         expect(pending).toEqual(pending.toSorted(bySeq));
