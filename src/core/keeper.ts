@@ -30,6 +30,8 @@ export class Keeper {
   /** Where on the grid of moments this client renews: a fraction that differs between clients. */
   readonly #phase: number;
   readonly #removals = new Set<Promise<void>>();
+  /** Whose moment has come: off the agenda until each has been attended to. */
+  #attended: readonly Claim[] = [];
 
   constructor(backend: Backend, clock: Clock, random: Random) {
     this.#backend = backend;
@@ -52,7 +54,8 @@ export class Keeper {
 
   /** All claims that are kept now. */
   claims(): readonly Claim[] {
-    return this.#agenda.items();
+    const offAgenda = this.#attended.filter((claim) => claim.alive && claim.slot < 0);
+    return [...this.#agenda.items(), ...offAgenda];
   }
 
   /**
@@ -110,11 +113,17 @@ export class Keeper {
 
   #attend(claims: Claim[], now: number): void {
     const due: Claim[] = [];
+    this.#attended = claims;
     for (const claim of claims) {
-      if (claim.attend(now)) due.push(claim);
-      if (claim.alive) this.keep(claim);
+      // A loss is told to listeners, and they may have ended any of the others.
+      if (!claim.alive) continue;
+      const wantsRenewal = claim.attend(now);
+      if (!claim.alive) continue;
+      this.keep(claim);
+      if (wantsRenewal) due.push(claim);
     }
-    this.#renew(due);
+    this.#attended = [];
+    this.#renew(due.filter((claim) => claim.alive));
   }
 
   /** Asks the store about an entry that it says was evicted. */
