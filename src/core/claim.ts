@@ -249,7 +249,8 @@ export class Claim {
     const { backend, clock, random, keeper } = this.client;
     this.endWatch();
     const target = this.rule.blocker(snapshot.ahead);
-    const blockedForMs = (target ?? snapshot.ahead.nearest)?.expiresInMs ?? this.wish.ttlMs;
+    // Where anybody ahead may make room, the nearest need not be the first to expire: look once a ttl.
+    const blockedForMs = target?.expiresInMs ?? this.wish.ttlMs;
     this.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();
     let over = false;
     this.unwatch = () => {
