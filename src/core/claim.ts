@@ -10,6 +10,13 @@ import { asLockError, LockError, type LockErrorCode } from "./errors.ts";
 import { type Rule, ruleOf } from "./grant.ts";
 import { type Keeper, marginMs } from "./keeper.ts";
 
+/** A place among the first appends of one client to one queue. */
+export interface Turn {
+  readonly answer: Answer<Snapshot | null>;
+  /** Lets the next one go, although this one was not answered. */
+  readonly passOn: () => void;
+}
+
 /** What a client gives all its claims. */
 export interface Client {
   readonly backend: Backend;
@@ -18,8 +25,8 @@ export interface Client {
   readonly owner: Owner;
   readonly keeper: Keeper;
   nextEntryId(): string;
-  /** Calls `send` once the earlier first appends of this client to the queue have been answered. */
-  inOrder(queue: string, send: () => Answer<Snapshot | null>): Answer<Snapshot | null>;
+  /** Calls `send` once the earlier first appends of this client to the queue have been answered or given up. */
+  inOrder(queue: string, send: () => Answer<Snapshot | null>): Turn;
 }
 
 /** What is asked for: the options of a request, checked, with defaults in place. */
@@ -95,6 +102,7 @@ export class Claim {
   private unwatch: (() => void) | null = null;
   private onAbort: (() => void) | null = null;
   private onAnswer: (() => void) | null = null;
+  private passOn: (() => void) | null = null;
 
   constructor(client: Client, wish: Wish, claimant: Claimant) {
     this.client = client;
@@ -117,7 +125,7 @@ export class Claim {
     if (wish.signal !== undefined) this.listenTo(wish.signal);
     if (channels.request.hasSubscribers) channels.request.publish(this.event());
     this.ask();
-    if (this.asking) client.keeper.keep(this);
+    if (this.state === "waiting" && this.slot < 0) client.keeper.keep(this);
   }
 
   get queue(): string {
@@ -158,16 +166,15 @@ export class Claim {
   private ask(): void {
     const { backend, clock } = this.client;
     const question = ++this.question;
-    let sentAt = clock.recent();
+    let sentAt = 0;
     this.lookAt = never;
-    this.answerBy = sentAt + this.wish.ttlMs;
     const send = (): Answer<Snapshot | null> => {
       sentAt = clock.recent();
+      this.answerBy = sentAt + this.wish.ttlMs;
       return backend.append(this.queue, this.entry, this.wish.signal);
     };
     try {
-      const direct = this.joined || backend.traits.callOrder;
-      const answer = direct ? send() : this.client.inOrder(this.queue, send);
+      const answer = this.joined || backend.traits.callOrder ? send() : this.inTurn(send);
       if (answer instanceof Promise) {
         answer.then(
           (snapshot) => this.answered(question, snapshot, sentAt),
@@ -179,6 +186,18 @@ export class Claim {
     } catch (error) {
       this.failed(question, error);
     }
+  }
+
+  /** Sends when the turn comes, unless the caller has gone by then: the time for an answer is counted from there. */
+  private inTurn(send: () => Answer<Snapshot | null>): Answer<Snapshot | null> {
+    const turn = this.client.inOrder(this.queue, () => {
+      if (!this.alive) return null;
+      const answer = send();
+      this.client.keeper.keep(this);
+      return answer;
+    });
+    this.passOn = turn.passOn;
+    return turn.answer;
   }
 
   private answered(question: number, snapshot: Snapshot | null, sentAt: number, atOnce = false): void {
@@ -200,6 +219,7 @@ export class Claim {
     if (this.state === "ended") return this.tooLate(this.joined || this.mayBeThere);
     if (this.state !== "waiting" || question !== this.question) return;
     this.answerBy = never;
+    this.passOn?.();
     this.tries += 1;
     const patient = this.joined
       ? failure.retryable && this.client.clock.now() < this.validUntil
@@ -494,6 +514,7 @@ export class Claim {
     this.state = "ended";
     this.endWatch();
     this.unlisten();
+    this.passOn?.();
     this.client.keeper.drop(this);
   }
 

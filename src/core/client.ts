@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Answer, Backend, Owner, Snapshot } from "./backend.ts";
-import { Claim, type Client, type Wish } from "./claim.ts";
+import { Claim, type Client, type Turn, type Wish } from "./claim.ts";
 import { type Clock, type Random, systemClock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import { Keeper } from "./keeper.ts";
@@ -27,7 +27,8 @@ export class LockClient implements Client {
   readonly random: Random;
   readonly owner: Owner;
   readonly keeper: Keeper;
-  readonly #firstAppends = new Map<string, Promise<void>>();
+  /** For each queue: resolves when the last first append that was made has been answered or given up. */
+  readonly #turns = new Map<string, Promise<void>>();
   #entries = 0;
   #closing: Promise<void> | null = null;
 
@@ -45,20 +46,26 @@ export class LockClient implements Client {
     return `${this.owner.client}.${++this.#entries}`;
   }
 
-  inOrder(queue: string, send: () => Answer<Snapshot | null>): Answer<Snapshot | null> {
-    const before = this.#firstAppends.get(queue);
+  inOrder(queue: string, send: () => Answer<Snapshot | null>): Turn {
+    const before = this.#turns.get(queue);
     const answer = before === undefined ? send() : before.then(send);
-    if (!(answer instanceof Promise)) return answer;
-    const settled = answer.then(ignore, ignore).then(() => {
-      if (this.#firstAppends.get(queue) === settled) this.#firstAppends.delete(queue);
+    if (!(answer instanceof Promise)) return { answer, passOn: ignore };
+    let passOn = ignore;
+    const passed = new Promise<void>((resolve) => {
+      passOn = resolve;
     });
-    this.#firstAppends.set(queue, settled);
-    return answer;
+    answer.then(passOn, passOn);
+    // Whoever passes on before its own turn has come must not let the next one overtake those before.
+    const over = Promise.all([before, passed]).then(() => {
+      if (this.#turns.get(queue) === over) this.#turns.delete(queue);
+    });
+    this.#turns.set(queue, over);
+    return { answer, passOn };
   }
 
   /** Resolves when the requests made so far stand in their queues. */
   async settled(): Promise<void> {
-    await Promise.all(this.#firstAppends.values());
+    await Promise.all(this.#turns.values());
   }
 
   /** A lock, or null if the wish was not to wait and it is busy. */
