@@ -2,6 +2,7 @@
  * One request for one lock, from the call to the release: the only wait loop. It appends an entry, decides by the rule
  * whether it holds, waits for a change and decides again; what nobody wants any more it gives back.
  */
+import { onAbort } from "./aborts.ts";
 import type { Answer, Backend, Entry, NewEntry, Owner, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LockEvent, type LossCause } from "./channels.ts";
 import type { Clock, Random } from "./clock.ts";
@@ -100,7 +101,7 @@ export class Claim {
   private mayBeThere = false;
   private seen: Snapshot | null = null;
   private unwatch: (() => void) | null = null;
-  private onAbort: (() => void) | null = null;
+  private endListening: (() => void) | null = null;
   private onAnswer: (() => void) | null = null;
   private passOn: (() => void) | null = null;
 
@@ -122,7 +123,8 @@ export class Claim {
     this.rule = ruleOf(this.entry);
     this.startedAt = client.clock.recent();
     if (wish.waitMs > 0 || wish.steal) this.giveUpAt = this.startedAt + wish.waitMs;
-    if (wish.signal !== undefined) this.listenTo(wish.signal);
+    const { signal } = wish;
+    if (signal !== undefined) this.endListening = onAbort(signal, () => this.stop(signal.reason));
     if (channels.request.hasSubscribers) channels.request.publish(this.event());
     this.ask();
     if (this.state === "waiting" && this.slot < 0) client.keeper.keep(this);
@@ -528,15 +530,9 @@ export class Claim {
     unwatch?.();
   }
 
-  private listenTo(signal: AbortSignal): void {
-    this.onAbort = () => this.stop(signal.reason);
-    signal.addEventListener("abort", this.onAbort, { once: true });
-  }
-
   private unlisten(): void {
-    if (this.onAbort === null) return;
-    this.wish.signal?.removeEventListener("abort", this.onAbort);
-    this.onAbort = null;
+    this.endListening?.();
+    this.endListening = null;
   }
 
   // What people get to see.
