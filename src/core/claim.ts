@@ -154,6 +154,11 @@ export class Claim {
     return this.held ? this.believedUntil() - this.client.clock.recent() : 0;
   }
 
+  /** Looks at the clock, so that a loss is told that nobody has seen yet. */
+  tellLoss(): void {
+    if (this.state === "held") this.stillValid(this.client.clock.now());
+  }
+
   /** Why holding is no longer certain; null while nothing of that kind has happened. */
   get lostBecause(): LossCause | null {
     return this.lossCause;

@@ -131,10 +131,11 @@ export class LockClient implements Client {
       await this.#leave(claim, lock);
       throw error;
     }
-    const lost = lock.released || claim.held ? null : lock.lossError(claim.lostBecause);
+    claim.tellLoss();
+    const why = claim.lostBecause;
     const left = this.#leave(claim, lock);
     if (left !== null) await left;
-    if (lost !== null) throw lost;
+    if (why !== null) throw lock.lossError(why);
     return result;
   }
 

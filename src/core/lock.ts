@@ -72,7 +72,11 @@ export class Lock {
    * held it meanwhile. Rejects with a LockError if the store does not answer; the ttl then frees it.
    */
   release(): Promise<"released" | "gone"> {
-    this.#release ??= (async () => this.#leave())();
+    if (this.#release === null) {
+      // A release must not hide a loss that nobody has seen yet.
+      this.#claim.tellLoss();
+      this.#release = (async () => this.#leave())();
+    }
     return this.#release;
   }
 
