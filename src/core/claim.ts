@@ -8,7 +8,7 @@ import { channels, type LockEvent, type LossCause } from "./channels.ts";
 import type { Clock, Random } from "./clock.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, LockError, type LockErrorCode } from "./errors.ts";
-import { type Rule, ruleOf } from "./grant.ts";
+import { type Rule, ruleOf, split } from "./grant.ts";
 import { type Keeper, marginMs } from "./keeper.ts";
 
 /** A place among the first appends of one client to one queue. */
@@ -315,22 +315,20 @@ export class Claim {
     else this.ask();
   }
 
-  /** Steal: take out everything that is ahead, first to last, then look again. */
+  /** Steal: take out everything that is ahead, then look again. */
   private async evictAhead(): Promise<void> {
     const { backend, clock } = this.client;
     const question = ++this.question;
     this.answerBy = clock.now() + this.wish.ttlMs;
     this.client.keeper.keep(this);
     try {
-      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
-      for (const entry of ahead) {
+      const entries = await backend.list(this.queue);
+      const evicted: { id: string; token: bigint }[] = [];
+      for (const { id, seq } of evictionOrder(entries.filter((entry) => entry.seq < this.seq))) {
         if (this.state !== "waiting" || question !== this.question) break;
-        await backend.remove(this.queue, entry.id, true);
+        if (await backend.remove(this.queue, id, true)) evicted.push({ id, token: seq });
       }
-      if (channels.steal.hasSubscribers) {
-        const evicted = ahead.map(({ id, seq }) => ({ id, token: seq }));
-        channels.steal.publish({ ...this.event(), evicted });
-      }
+      if (channels.steal.hasSubscribers) channels.steal.publish({ ...this.event(), evicted });
       if (this.state === "ended") this.tooLate(true);
       else if (this.state === "waiting" && question === this.question) this.ask();
     } catch (error) {
@@ -591,6 +589,17 @@ export class Claim {
     }
     return outcome;
   }
+}
+
+/**
+ * Who is evicted before whom, so that nobody is granted on the way: the readers that wait, the writers that wait, and
+ * only then those who hold.
+ */
+function evictionOrder(entries: readonly Entry[]): readonly Entry[] {
+  const { held, pending } = split(entries);
+  const readers = pending.filter(({ mode }) => mode === "read");
+  const writers = pending.filter(({ mode }) => mode === "write");
+  return [...readers, ...writers, ...held];
 }
 
 function describe(entry: Entry | null): string {
