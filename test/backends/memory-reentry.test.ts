@@ -35,4 +35,34 @@ describe("an append that finds expired entries", () => {
     expect(new Set(seqs).size).toBe(3);
     expect(seqs).toEqual(seqs.toSorted((a, b) => Number(a - b)));
   });
+
+  it("lets the client that it wakes watch the new entry", async () => {
+    const { locks, other, clock, plant, erase, entries } = rig();
+    await other().locks.acquire("a", { ttl: "1h" });
+    plant("a", { ttlMs: 5_000 });
+    const woken = other();
+    track(woken.locks.acquire("a", { ttl: "1h" }));
+    await settle();
+    const waiting = (await entries("a")).at(-1);
+    erase("a", waiting?.id ?? "");
+    clock.block(6_000);
+    track(locks.acquire("a", { ttl: "1h" }));
+    await settle();
+    expect(woken.backend.count("watch")).toBe(2);
+  });
+
+  it("leaves nothing ahead of the client that it wakes when it is refused", async () => {
+    const { locks, other, clock, plant, erase, entries } = rig();
+    const holder = await other().locks.acquire("a", { ttl: "1h" });
+    plant("a", { ttlMs: 5_000 });
+    const woken = track(other().locks.acquire("a", { ttl: "1h" }));
+    await settle();
+    const waiting = (await entries("a")).at(-1);
+    erase("a", waiting?.id ?? "");
+    clock.block(6_000);
+    expect(await locks.tryAcquire("a")).toBeNull();
+    await holder.release();
+    await settle();
+    expect(woken.value?.held).toBe(true);
+  });
 });

@@ -35,24 +35,31 @@ export class MemoryStore {
   }
 
   append(queue: string, asked: NewEntry, client: MemoryClient): Snapshot | null {
-    const line = this.lines.get(queue) ?? new Line(queue);
-    this.pruneFront(line);
+    const found = this.lines.get(queue);
+    if (found !== undefined) this.pruneFront(found);
     const known = this.entries.get(asked.id);
     if (known !== undefined && known.expiresAt > this.clock.recent()) return this.look(known);
     if (known !== undefined) this.take(known);
-    const entry = new MemoryEntry(line, client, asked, this.lastSeq + 1n, this.clock);
+    // Only now: whoever hears of an entry that was taken out may have called us again.
+    const line = this.lines.get(queue) ?? new Line(queue);
+    const entry = new MemoryEntry(line, client, asked, this.nextSeq(), this.clock);
     line.append(entry);
+    this.entries.set(entry.id, entry);
+    this.evicted.delete(entry.id);
+    if (line.first === entry) this.lines.set(queue, line);
     const snapshot = this.look(entry);
     if (asked.onlyIfGranted === true && !ruleOf(entry).grants(entry, snapshot.ahead)) {
-      line.remove(entry);
+      this.take(entry);
       return null;
     }
-    this.lastSeq = entry.seq;
-    if (entry.seq > highestSeq) highestSeq = entry.seq;
-    this.entries.set(entry.id, entry);
-    if (line.first === entry) this.lines.set(queue, line);
     this.sweeper ??= this.clock.after(sweepMs, () => this.sweep());
     return snapshot;
+  }
+
+  private nextSeq(): bigint {
+    this.lastSeq += 1n;
+    if (this.lastSeq > highestSeq) highestSeq = this.lastSeq;
+    return this.lastSeq;
   }
 
   renew({ id, ttlMs }: Renewal): Renewed {
