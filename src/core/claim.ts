@@ -2,12 +2,13 @@
  * One request for one lock, from the call to the release: the only wait loop. It appends an entry, decides by the rule
  * whether it holds, waits for a change and decides again; what nobody wants any more it gives back.
  */
-import type { Answer, Backend, NewEntry, Owner, Renewed, Snapshot } from "./backend.ts";
+import { onAbort } from "./aborts.ts";
+import type { Answer, Backend, Entry, NewEntry, Owner, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LossCause } from "./channels.ts";
 import type { Clock, Random } from "./clock.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
-import { ruleOf, split } from "./grant.ts";
+import { evictionOrder, ruleOf } from "./grant.ts";
 import { type Keeper, marginMs } from "./keeper.ts";
 import * as report from "./report.ts";
 import { Wait } from "./wait.ts";
@@ -109,7 +110,8 @@ export class Claim {
 
   /** Joins the queue. Called once; the claimant may be told before this returns. */
   start(): void {
-    if (this.wish.signal !== undefined) this.listenTo(this.wish.signal);
+    const { signal } = this.wish;
+    if (signal !== undefined) this.waiting().endListening = onAbort(signal, () => this.stop(signal.reason));
     report.reportRequest(this);
     this.ask();
   }
@@ -136,6 +138,16 @@ export class Claim {
   /** How long we may go on believing if no renewal succeeds, in milliseconds. */
   get validForMs(): number {
     return this.held ? this.believedUntil() - this.client.clock.recent() : 0;
+  }
+
+  /** Looks at the clock, so that a loss is told that nobody has seen yet. */
+  tellLoss(): void {
+    if (this.state === "held") this.stillValid(this.client.clock.now());
+  }
+
+  /** Why holding is no longer certain; null while nothing of that kind has happened. */
+  get lostBecause(): LossCause | null {
+    return this.lossCause;
   }
 
   /** The error that says why it is not held any more. */
@@ -309,23 +321,20 @@ export class Claim {
     else this.ask();
   }
 
-  /**
-   * Steal: take out everything that is ahead, then look again. Those who wait go first, in their order, so that none of
-   * them is granted for a moment and robbed, and they join again in the same order.
-   */
+  /** Steal: take out everything that is ahead, then look again. */
   private async evictAhead(): Promise<void> {
     const { backend } = this.client;
     const wait = this.waiting();
     const question = ++wait.question;
     this.awaitAnswer();
     try {
-      const { held, pending } = split(await backend.list(this.queue));
-      const ahead = [...pending, ...held].filter((entry) => entry.seq < this.seq);
-      for (const entry of ahead) {
+      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
+      const evicted: Entry[] = [];
+      for (const entry of evictionOrder(ahead)) {
         if (this.state !== "waiting" || question !== wait.question) break;
-        await backend.remove(this.queue, entry.id, true);
+        if (await backend.remove(this.queue, entry.id, true)) evicted.push(entry);
       }
-      report.reportSteal(this, ahead);
+      report.reportSteal(this, evicted);
       if (this.state === "ended") this.tooLate(true);
       else if (this.state === "waiting" && question === wait.question) this.ask();
     } catch (error) {
@@ -533,15 +542,9 @@ export class Claim {
     this.client.keeper.discard(this.queue, this.id, this.wish.ttlMs);
   }
 
-  private listenTo(signal: AbortSignal): void {
-    const onAbort = (): void => this.stop(signal.reason);
-    this.waiting().onAbort = onAbort;
-    signal.addEventListener("abort", onAbort, { once: true });
-  }
-
   private unlisten(): void {
-    if (this.wait === null || this.wait.onAbort === null) return;
-    this.wish.signal?.removeEventListener("abort", this.wait.onAbort);
-    this.wait.onAbort = null;
+    if (this.wait === null) return;
+    this.wait.endListening?.();
+    this.wait.endListening = null;
   }
 }

@@ -1,5 +1,6 @@
 /** Durations as callers write them: milliseconds, or text such as "30s"; checked once, at the edge. */
 import { invalid } from "./errors.ts";
+import { typeName } from "./names.ts";
 
 /** Milliseconds, or a number with a unit: "250ms", "30s", "1.5m", "2h", "1d". */
 export type Duration = number | string;
@@ -24,11 +25,15 @@ export function durationMs(value: unknown, bounds: Bounds): number {
   if (value === Number.POSITIVE_INFINITY && bounds.forEver) return value;
   const ms = typeof value === "number" ? value : parse(value);
   if (Number.isFinite(ms) && ms >= bounds.leastMs && ms <= longestMs) return ms;
-  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
+  const shown = typeof value === "string" ? JSON.stringify(value) : showOther(value);
   throw invalid(
     `${bounds.option} is ${shown}: give milliseconds or text such as "30s" (units ms, s, m, h, d), ` +
       `at least ${bounds.leastMs} ms and at most 366 days${bounds.forEver ? ", or Infinity" : ""}`,
   );
+}
+
+function showOther(value: unknown): string {
+  return typeof value === "number" ? String(value) : typeName(value);
 }
 
 function parse(value: unknown): number {

@@ -58,6 +58,17 @@ export function split(entries: readonly Entry[]): { held: Entry[]; pending: Entr
   return { held, pending };
 }
 
+/**
+ * Who is evicted before whom when somebody steals, so that nobody is granted on the way: the readers that wait, the
+ * writers that wait, and only then those who hold; each group in its order.
+ */
+export function evictionOrder(entries: readonly Entry[]): readonly Entry[] {
+  const { held, pending } = split(entries);
+  const readers = pending.filter(({ mode }) => mode === "read");
+  const writers = pending.filter(({ mode }) => mode === "write");
+  return [...readers, ...writers, ...held];
+}
+
 /** What the first entry of a queue has ahead. */
 export const nothingAhead: Ahead = Object.freeze({
   count: 0,

@@ -66,7 +66,11 @@ export class Lock {
    * held it meanwhile. Rejects with a LockError if the store does not answer; the ttl then frees it.
    */
   release(): Promise<"released" | "gone"> {
-    this.leaving ??= this.leaveOnce();
+    if (this.leaving === null) {
+      // A release must not hide a loss that nobody has seen yet.
+      this.claim.tellLoss();
+      this.leaving = this.leaveOnce();
+    }
     return this.leaving;
   }
 

@@ -3,6 +3,7 @@
  * its lock; of two parallel branches inside one section the second waits for the first.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { onAbort } from "./aborts.ts";
 import type { Wish } from "./claim.ts";
 import type { LockClient } from "./client.ts";
 import type { Clock } from "./clock.ts";
@@ -138,14 +139,13 @@ class Patience {
     const { signal, waitMs } = wish;
     if (signal === undefined && waitMs === Number.POSITIVE_INFINITY) return;
     const { promise, reject } = deferred<never>();
-    const onAbort = (): void => reject(signal?.reason);
+    const endListening = signal === undefined ? null : onAbort(signal, () => reject(signal.reason));
     const timer =
       waitMs === Number.POSITIVE_INFINITY ? null : clock.after(waitMs, () => reject(waitIsOver()));
-    signal?.addEventListener("abort", onAbort, { once: true });
     promise.catch(() => {});
     this.over = promise;
     this.end = () => {
-      signal?.removeEventListener("abort", onAbort);
+      endListening?.();
       timer?.cancel();
     };
   }

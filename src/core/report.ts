@@ -37,9 +37,9 @@ export function reportLoss(subject: Subject, why: LossCause, heldMs: number): vo
   }
 }
 
-export function reportSteal(subject: Subject, ahead: readonly Entry[]): void {
+export function reportSteal(subject: Subject, entries: readonly Entry[]): void {
   if (!channels.steal.hasSubscribers) return;
-  const evicted = ahead.map(({ id, seq }) => ({ id, token: seq }));
+  const evicted = entries.map(({ id, seq }) => ({ id, token: seq }));
   channels.steal.publish({ ...eventOf(subject), evicted });
 }
 

@@ -74,10 +74,11 @@ export class Run implements Claimant {
   }
 
   private returned(value: unknown): void {
-    const claim = this.entered();
-    if (claim === null) return this.resolve(value);
-    const lost = claim.held ? null : claim.lossError();
-    const left = claim.leave();
+    const { lock, outcome: claim } = this;
+    if (lock === null || !claim) return this.resolve(value);
+    claim.tellLoss();
+    const lost = claim.lostBecause === null ? null : claim.lossError();
+    const left = lock.released ? null : claim.leave();
     // The callback has ended: if the store does not answer now, the ttl frees the lock.
     if (left instanceof Promise) void left.then(ignore, ignore).then(() => this.settle(value, lost));
     else this.settle(value, lost);
@@ -90,14 +91,9 @@ export class Run implements Claimant {
 
   /** The callback's own error wins over a loss. */
   private threw(error: unknown): void {
-    const left = this.entered()?.leave();
+    const left = this.lock?.released === false ? this.outcome?.leave() : null;
     if (left instanceof Promise) void left.then(ignore, ignore).then(() => this.failed(error));
     else this.failed(error);
-  }
-
-  /** The claim, unless there is none or the callback has released it. */
-  private entered(): Claim | null {
-    return this.lock === null || this.lock.released ? null : (this.outcome ?? null);
   }
 }
 

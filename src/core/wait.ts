@@ -23,7 +23,8 @@ export class Wait {
   seen: Snapshot | null = null;
   /** Whether it has stood in the queue behind others. */
   queued = false;
-  onAbort: (() => void) | null = null;
+  /** Ends listening to the caller's signal. */
+  endListening: (() => void) | null = null;
   /** Called when the last question is answered after the end. */
   onAnswer: (() => void) | null = null;
   /** Its place among the first appends of its client, if it has one. */

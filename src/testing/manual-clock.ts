@@ -57,7 +57,7 @@ export class ManualClock implements Clock {
     const until = this.#monotonicMs + ms;
     await settle();
     for (let alarm = this.#next(); alarm !== null && alarm.at <= until; alarm = this.#next()) {
-      this.#move(alarm.at - this.#monotonicMs);
+      this.#move(Math.max(0, alarm.at - this.#monotonicMs));
       this.#alarms.delete(alarm);
       alarm.callback();
       await settle();

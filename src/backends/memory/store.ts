@@ -37,18 +37,24 @@ export class MemoryStore {
     // Taking entries out wakes watchers, and they may append at once: the line and the seq are read after that, and the
     // seq is used up before look wakes more of them.
     const line = this.lines.get(queue) ?? new Line(queue);
-    const entry = new MemoryEntry(line, client, asked, ++this.lastSeq, this.clock);
+    const entry = new MemoryEntry(line, client, asked, this.nextSeq(), this.clock);
     line.append(entry);
-    const snapshot = this.look(entry);
-    if (asked.onlyIfGranted === true && !ruleOf(entry).grants(entry, snapshot.ahead)) {
-      line.remove(entry);
-      return null;
-    }
-    if (entry.seq > highestSeq) highestSeq = entry.seq;
+    if (this.evicted.size > 0) this.evicted.delete(entry.id);
     if (line.first === entry && line !== this.idle) this.lines.set(queue, line);
     if (line === this.idle) this.idle = null;
+    const snapshot = this.look(entry);
+    if (asked.onlyIfGranted === true && !ruleOf(entry).grants(entry, snapshot.ahead)) {
+      this.take(entry);
+      return null;
+    }
     this.sweeper ??= this.clock.after(sweepMs, () => this.sweep());
     return snapshot;
+  }
+
+  private nextSeq(): bigint {
+    this.lastSeq += 1n;
+    if (this.lastSeq > highestSeq) highestSeq = this.lastSeq;
+    return this.lastSeq;
   }
 
   renew({ queue, id, ttlMs }: Renewal): Renewed {

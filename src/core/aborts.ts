@@ -1,0 +1,32 @@
+/** Listening to the signals of callers: one listener a signal, however many requests share it. Knows nothing of locks. */
+
+interface Hub {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
+const hubs = new WeakMap<AbortSignal, Hub>();
+
+/** Calls back once when a signal aborts, in the order of these calls; gives the function that ends it. */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  const hub = hubs.get(signal) ?? open(signal);
+  hub.callbacks.add(callback);
+  return () => {
+    hub.callbacks.delete(callback);
+    if (hub.callbacks.size > 0 || hubs.get(signal) !== hub) return;
+    hubs.delete(signal);
+    signal.removeEventListener("abort", hub.listener);
+  };
+}
+
+function open(signal: AbortSignal): Hub {
+  const callbacks = new Set<() => void>();
+  const listener = (): void => {
+    hubs.delete(signal);
+    for (const callback of callbacks) callback();
+  };
+  const hub = { callbacks, listener };
+  hubs.set(signal, hub);
+  signal.addEventListener("abort", listener, { once: true });
+  return hub;
+}
