@@ -1,0 +1,51 @@
+/** The servers that tests of backends need and where to get them; finding and installing is left to lib/provide-servers.mjs. */
+
+/**
+ * @typedef {object} Server
+ * @property {string} name as people call it
+ * @property {readonly string[]} backends the folders under src/backends whose tests need it
+ * @property {readonly string[]} binaries programs looked up on PATH and in `folders`, or absolute paths of other files
+ * @property {readonly string[]} [folders] where Debian puts programs that are not on PATH; `*` stands for one folder
+ * @property {readonly string[]} packages Debian packages that bring the binaries
+ * @property {string} url environment variable: a running server given there replaces all of the above
+ */
+
+/** @type {readonly Server[]} */
+export const servers = [
+  {
+    name: "Redis",
+    backends: ["redis", "redlock"],
+    binaries: ["redis-server", "redis-cli"],
+    packages: ["redis-server"],
+    url: "HOLDFAST_TEST_REDIS_URL",
+  },
+  {
+    name: "etcd",
+    backends: ["etcd"],
+    binaries: ["etcd", "etcdctl"],
+    packages: ["etcd-server", "etcd-client"],
+    url: "HOLDFAST_TEST_ETCD_URL",
+  },
+  {
+    name: "ZooKeeper",
+    backends: ["zookeeper"],
+    binaries: ["java", "/usr/share/java/zookeeper.jar"],
+    packages: ["zookeeper"],
+    url: "HOLDFAST_TEST_ZOOKEEPER_URL",
+  },
+  {
+    name: "PostgreSQL",
+    backends: ["postgres"],
+    binaries: ["initdb", "postgres"],
+    folders: ["/usr/lib/postgresql/*/bin"],
+    packages: ["postgresql"],
+    url: "HOLDFAST_TEST_POSTGRES_URL",
+  },
+  {
+    name: "MariaDB",
+    backends: ["mysql"],
+    binaries: ["mariadb-install-db", "mariadbd"],
+    packages: ["mariadb-server"],
+    url: "HOLDFAST_TEST_MYSQL_URL",
+  },
+];

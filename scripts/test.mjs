@@ -1,0 +1,97 @@
+/** npm test: provides servers, builds, runs vitest, and ends with one plain line; what is tested is left to test/. */
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { provideServers } from "./lib/provide-servers.mjs";
+import { cache, Failure, main, mustRun, root, run, tool } from "./lib/run.mjs";
+import { servers } from "./servers.mjs";
+
+const usage = `npm test [-- [backend…] [vitest arguments]]
+  npm test               all tests, with the servers of all backends
+  npm test -- memory     the tests of one backend, with its server only
+  npm test -- -t fifo    arguments that name no backend go to vitest`;
+
+await main(async () => {
+  const args = process.argv.slice(2);
+  if (args.includes("--help")) return console.log(usage);
+  let tally = { passed: 0, failed: 1 };
+  try {
+    tally = await test(args);
+  } finally {
+    if (tally.failed > 0) process.exitCode = 1;
+    // After the message of a Failure, which goes to stderr first.
+    process.on("exit", () => console.log(`${tally.passed} passed, ${tally.failed} failed`));
+  }
+});
+
+/** @param {readonly string[]} args */
+async function test(args) {
+  const backends = await readdir(join(root, "src", "backends"));
+  const chosen = backends.filter((name) => args.includes(name));
+  const rest = args.filter((arg) => !chosen.includes(arg));
+  const files = await testsOf(chosen);
+  console.log(`Testing ${chosen.length > 0 ? chosen.join(", ") : `everything (${backends.join(", ")})`}`);
+
+  const env = await provideServers(servers, chosen.length > 0 ? chosen : backends);
+  console.log("Building dist");
+  await mustRun(process.execPath, [join(root, "scripts", "build.mjs")]);
+
+  const report = join(cache, "vitest.json");
+  await mkdir(cache, { recursive: true });
+  await rm(report, { force: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const { code } = await run(tool("vitest"), ["run", ...reporters, ...files, ...rest], { env });
+  return count(await readReport(report), code);
+}
+
+/**
+ * The test files of some backends: every file or folder under test that bears a backend's name, alone or before a dash.
+ *
+ * @param {readonly string[]} backends
+ */
+async function testsOf(backends) {
+  const all = await readdir(join(root, "test"), { recursive: true });
+  const tests = all.filter((path) => path.endsWith(".test.ts"));
+  return backends.flatMap((name) => {
+    const own = tests.filter((path) =>
+      path
+        .slice(0, -".test.ts".length)
+        .split(sep)
+        .some((part) => part === name || part.startsWith(`${name}-`)),
+    );
+    if (own.length === 0) throw new Failure(`No test of ${name}: test/backends/${name}.test.ts is missing.`);
+    return own.map((path) => join("test", path));
+  });
+}
+
+/**
+ * @typedef {object} Report what vitest's JSON reporter writes, as far as it is read here
+ * @property {number} numPassedTests
+ * @property {number} numFailedTests
+ * @property {number} numPendingTests
+ * @property {number} numTodoTests
+ * @property {{ status: string, assertionResults: unknown[] }[]} testResults
+ */
+
+/** @returns {Promise<Report | undefined>} undefined when vitest ended without one */
+async function readReport(/** @type {string} */ path) {
+  return readFile(path, "utf8").then(JSON.parse, () => undefined);
+}
+
+/**
+ * A file that could not be loaded counts as one failure, and so does a run that failed otherwise or tested nothing.
+ *
+ * @param {Report | undefined} report
+ * @param {number} code
+ */
+function count(report, code) {
+  const passed = report?.numPassedTests ?? 0;
+  const broken = report?.testResults.filter(
+    ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
+  );
+  const failed = (report?.numFailedTests ?? 0) + (broken?.length ?? 0);
+  const skipped = (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0);
+  if (skipped > 0) console.log(`${skipped} skipped`);
+  if (passed + failed === 0) console.error("No test was run.");
+  if (code !== 0 && failed === 0) console.error(`vitest ended with code ${code} although no test failed.`);
+  return { passed, failed: Math.max(failed, code !== 0 || passed === 0 ? 1 : 0) };
+}

@@ -1,0 +1,19 @@
+/** How vitest runs the tests; which servers they need and what is built before is left to scripts/test.mjs. */
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+
+const config: ViteUserConfig = defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    // The contract suite is for every test runner: it takes describe and it from the global scope.
+    globals: true,
+    watch: false,
+    // Tests fork, kill and pause processes and read their own memory: each file gets a process of its own.
+    pool: "forks",
+    // Generous for a busy two-core machine, short enough that a lost wake-up is a failure and not a hang.
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 10_000,
+  },
+});
+
+export default config;
