@@ -1,4 +1,5 @@
 /** What a steal does to those who only wait: they are displaced, not granted for a moment and robbed. */
+import { EventEmitter, once } from "node:events";
 import { expect, it } from "vitest";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
 import { LockManager } from "../../src/core/manager.ts";
@@ -16,19 +17,17 @@ it("a waiter is not granted while a thief takes the lock, and gets it after the 
     entered.push("waiter");
     return lock.token;
   });
-  let leave = (): void => {};
+  const door = new EventEmitter();
   const stolen = thief.request("job", { steal: true }, async (lock) => {
     entered.push("thief");
-    await new Promise<void>((resolve) => {
-      leave = resolve;
-    });
+    await once(door, "leave");
     return lock.token;
   });
   await expect(robbed).rejects.toMatchObject({ name: "AbortError" });
   await settle();
   expect(entered).toEqual(["thief"]);
 
-  leave();
+  door.emit("leave");
   expect(await waited).toBeGreaterThan(await stolen);
   expect(entered).toEqual(["thief", "waiter"]);
   await Promise.all([holder, waiter, thief].map((locks) => locks.close()));
