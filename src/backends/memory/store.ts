@@ -35,19 +35,20 @@ export class MemoryStore {
   }
 
   append(queue: string, asked: NewEntry, client: MemoryClient): Snapshot | null {
-    const line = this.lines.get(queue) ?? new Line(queue);
-    this.pruneFront(line);
+    this.pruneFront(queue);
     const known = this.entries.get(asked.id);
     if (known !== undefined && known.expiresAt > this.clock.recent()) return this.look(known);
     if (known !== undefined) this.take(known);
-    const entry = new MemoryEntry(line, client, asked, this.lastSeq + 1n, this.clock);
+    // Taking entries out wakes watchers, and they may append at once: the line and the seq are read after that, and the
+    // seq is used up before look wakes more of them.
+    const line = this.lines.get(queue) ?? new Line(queue);
+    const entry = new MemoryEntry(line, client, asked, ++this.lastSeq, this.clock);
     line.append(entry);
     const snapshot = this.look(entry);
     if (asked.onlyIfGranted === true && !ruleOf(entry).grants(entry, snapshot.ahead)) {
       line.remove(entry);
       return null;
     }
-    this.lastSeq = entry.seq;
     if (entry.seq > highestSeq) highestSeq = entry.seq;
     this.entries.set(entry.id, entry);
     if (line.first === entry) this.lines.set(queue, line);
@@ -141,8 +142,9 @@ export class MemoryStore {
     return ruleOf(entry).grants(entry, entry.line.aheadOf(entry));
   }
 
-  private pruneFront(line: Line): void {
-    if (line.first === null) return;
+  private pruneFront(queue: string): void {
+    const line = this.lines.get(queue);
+    if (line === undefined) return;
     const now = this.clock.recent();
     while (line.first !== null && line.first.expiresAt <= now) this.take(line.first);
   }
