@@ -88,7 +88,7 @@ export class MemoryStore {
   /** Calls back when the target leaves, or when room was made; at once if that has happened already. */
   watch(id: string, targetId: string | null, onChange: (fresh?: Snapshot) => void): () => void {
     const self = this.entries.get(id);
-    const tell = (): void => onChange(self?.live ? this.snapshot(self) : undefined);
+    const tell = (): void => onChange(this.fresh(self));
     const target = targetId === null ? undefined : this.entries.get(targetId);
     if (self === undefined || (targetId !== null && target === undefined)) {
       tell();
@@ -136,6 +136,12 @@ export class MemoryStore {
 
   private snapshot(entry: MemoryEntry): Snapshot {
     return { self: entry, ahead: entry.line.aheadOf(entry) };
+  }
+
+  /** What a wake-up carries: nothing for a waiter that died in line, which must not hear that it is first. */
+  private fresh(entry: MemoryEntry | undefined): Snapshot | undefined {
+    const alive = entry !== undefined && entry.live && entry.expiresAt > this.clock.recent();
+    return alive ? this.snapshot(entry) : undefined;
   }
 
   private wouldGrant(entry: MemoryEntry): boolean {
