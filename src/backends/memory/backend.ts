@@ -58,7 +58,10 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
   }
 
   watch(_queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
-    return this.#open().watch(self.id, target === null ? null : target.id, onChange);
+    const whileOpen = (fresh?: Snapshot): void => {
+      if (!this.#closed) onChange(fresh);
+    };
+    return this.#open().watch(self.id, target === null ? null : target.id, whileOpen);
   }
 
   async queues(prefix: string): Promise<readonly string[]> {

@@ -35,19 +35,20 @@ export class MemoryStore {
   }
 
   append(queue: string, asked: NewEntry, client: MemoryClient): Snapshot | null {
-    const line = this.lines.get(queue) ?? new Line(queue);
-    this.pruneFront(line);
+    this.pruneFront(queue);
     const known = this.entries.get(asked.id);
     if (known !== undefined && known.expiresAt > this.clock.recent()) return this.look(known);
     if (known !== undefined) this.take(known);
-    const entry = new MemoryEntry(line, client, asked, this.lastSeq + 1n, this.clock);
+    // Taking entries out wakes watchers, and they may append at once: the line and the seq are read after that, and the
+    // seq is used up before look wakes more of them.
+    const line = this.lines.get(queue) ?? new Line(queue);
+    const entry = new MemoryEntry(line, client, asked, ++this.lastSeq, this.clock);
     line.append(entry);
     const snapshot = this.look(entry);
     if (asked.onlyIfGranted === true && !ruleOf(entry).grants(entry, snapshot.ahead)) {
       line.remove(entry);
       return null;
     }
-    this.lastSeq = entry.seq;
     if (entry.seq > highestSeq) highestSeq = entry.seq;
     this.entries.set(entry.id, entry);
     if (line.first === entry) this.lines.set(queue, line);
@@ -87,7 +88,7 @@ export class MemoryStore {
   /** Calls back when the target leaves, or when room was made; at once if that has happened already. */
   watch(id: string, targetId: string | null, onChange: (fresh?: Snapshot) => void): () => void {
     const self = this.entries.get(id);
-    const tell = (): void => onChange(self?.live ? this.snapshot(self) : undefined);
+    const tell = (): void => onChange(this.fresh(self));
     const target = targetId === null ? undefined : this.entries.get(targetId);
     if (self === undefined || (targetId !== null && target === undefined)) {
       tell();
@@ -137,12 +138,19 @@ export class MemoryStore {
     return { self: entry, ahead: entry.line.aheadOf(entry) };
   }
 
+  /** What a wake-up carries: nothing for a waiter that died in line, which must not hear that it is first. */
+  private fresh(entry: MemoryEntry | undefined): Snapshot | undefined {
+    const alive = entry !== undefined && entry.live && entry.expiresAt > this.clock.recent();
+    return alive ? this.snapshot(entry) : undefined;
+  }
+
   private wouldGrant(entry: MemoryEntry): boolean {
     return ruleOf(entry).grants(entry, entry.line.aheadOf(entry));
   }
 
-  private pruneFront(line: Line): void {
-    if (line.first === null) return;
+  private pruneFront(queue: string): void {
+    const line = this.lines.get(queue);
+    if (line === undefined) return;
     const now = this.clock.recent();
     while (line.first !== null && line.first.expiresAt <= now) this.take(line.first);
   }
