@@ -26,8 +26,10 @@ await main(async () => {
 /** @param {readonly string[]} args */
 async function test(args) {
   const backends = await readdir(join(root, "src", "backends"));
-  const chosen = backends.filter((name) => args.includes(name));
-  const rest = args.filter((arg) => !chosen.includes(arg));
+  // Only leading words name backends: in `-t memory` the word belongs to the option.
+  const others = args.findIndex((arg) => !backends.includes(arg));
+  const chosen = others < 0 ? args : args.slice(0, others);
+  const rest = args.slice(chosen.length);
   const files = await testsOf(chosen);
   console.log(`Testing ${chosen.length > 0 ? chosen.join(", ") : `everything (${backends.join(", ")})`}`);
 
