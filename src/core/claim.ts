@@ -297,8 +297,8 @@ export class Claim {
     this.answerBy = clock.now() + this.wish.ttlMs;
     this.client.keeper.keep(this);
     try {
-      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
-      for (const entry of ahead.toReversed()) {
+      const ahead = (await backend.list(this.queue)).filter(({ seq }) => seq < this.seq).toReversed();
+      for (const entry of ahead) {
         if (this.state !== "waiting" || question !== this.question) break;
         await backend.remove(this.queue, entry.id, true);
       }
