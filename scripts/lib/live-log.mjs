@@ -14,7 +14,7 @@ export const bold = style(1);
 export const dim = style(2);
 export const red = style(31);
 export const green = style(32);
-export const yellow = style(33);
+const yellow = style(33);
 
 /** @type {Readonly<Record<string, (text: string) => string>>} */
 const tints = { granted: green, lost: red, refused: red, told: red, "cut off": yellow, "wakes up": yellow };
