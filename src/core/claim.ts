@@ -287,17 +287,14 @@ export class Claim {
     else this.ask();
   }
 
-  /**
-   * Steal: take out everything that is ahead, then look again. Last to first, so that a waiter is displaced before the
-   * entry that blocks it has left, rather than granted for a moment and robbed.
-   */
+  /** Steal: take out everything that is ahead, first to last, then look again. */
   private async evictAhead(): Promise<void> {
     const { backend, clock } = this.client;
     const question = ++this.question;
     this.answerBy = clock.now() + this.wish.ttlMs;
     this.client.keeper.keep(this);
     try {
-      const ahead = (await backend.list(this.queue)).filter(({ seq }) => seq < this.seq).toReversed();
+      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
       for (const entry of ahead) {
         if (this.state !== "waiting" || question !== this.question) break;
         await backend.remove(this.queue, entry.id, true);
