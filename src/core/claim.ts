@@ -287,14 +287,14 @@ export class Claim {
     else this.ask();
   }
 
-  /** Steal: take out everything that is ahead, first to last, then look again. */
+  /** Steal: take out everything that is ahead, last to first, so that no waiter is granted meanwhile; then look again. */
   private async evictAhead(): Promise<void> {
     const { backend, clock } = this.client;
     const question = ++this.question;
     this.answerBy = clock.now() + this.wish.ttlMs;
     this.client.keeper.keep(this);
     try {
-      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
+      const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq).toReversed();
       for (const entry of ahead) {
         if (this.state !== "waiting" || question !== this.question) break;
         await backend.remove(this.queue, entry.id, true);

@@ -9,6 +9,7 @@ export function manualMemoryStore(): ContractStore & { readonly clock: ManualClo
   const clock = new ManualClock();
   const store = randomUUID();
   const clients: MemoryBackend[] = [];
+  let elapsed: Promise<void> = Promise.resolve();
   return {
     clock,
     client: () => {
@@ -16,7 +17,11 @@ export function manualMemoryStore(): ContractStore & { readonly clock: ManualClo
       clients.push(client);
       return client;
     },
-    elapse: (ms) => clock.advance(ms),
+    // One after the other: two advances at once would each end at its own moment.
+    elapse: (ms) => {
+      elapsed = elapsed.then(() => clock.advance(ms));
+      return elapsed;
+    },
     litter: async () => {
       const answers = await Promise.allSettled(clients.map((client) => client.queues("")));
       const inUse = answers.some(({ status }) => status === "fulfilled");
