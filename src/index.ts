@@ -1,6 +1,7 @@
 /** The public surface of holdfast: re-exports only. */
 export { connect, type ConnectOptions } from "./connect.ts";
 export {
+  isBrowsable,
   type Ahead,
   type Answer,
   type Backend,
@@ -19,6 +20,7 @@ export { type LockEvent, type LockEvents, type LossCause } from "./core/channels
 export { type Clock, type Random, type Timer } from "./core/clock.ts";
 export { type Duration } from "./core/duration.ts";
 export { LockError, type LockErrorCode, type LockErrorDetails, lockErrorCodes } from "./core/errors.ts";
+export { ruleOf } from "./core/grant.ts";
 export { compose, type Layer } from "./core/layers.ts";
 export { Lock } from "./core/lock.ts";
 export { LockSet } from "./core/lock-set.ts";

@@ -83,6 +83,11 @@ export function notSupported(message: string): DOMException {
   return new DOMException(message, "NotSupportedError");
 }
 
+/** Whether an error is a LockError of a given code. */
+export function hasCode(error: unknown, code: LockErrorCode): error is LockError {
+  return error instanceof LockError && error.code === code;
+}
+
 /** An error of a backend as a LockError: a foreign one says nothing about what happened, so its outcome is unknown. */
 export function asLockError(error: unknown, what: string, details: LockErrorDetails): LockError {
   if (error instanceof LockError) return error;

@@ -23,7 +23,7 @@ export const memoryTraits: Traits = {
   tokens: "a counter that starts at the wall clock in microseconds",
   wake: "push",
   exclusivityBrokenBy: [],
-  tokensRegressAfter: [],
+  tokensRegressAfter: ["clock-step"],
   callOrder: true,
 };
 

@@ -32,7 +32,7 @@ export class MemoryStore {
 
   append(queue: string, asked: NewEntry, client: MemoryClient): Snapshot | null {
     const known = this.pruneFront(queue)?.find(asked.id);
-    if (known !== undefined && known.expiresAt > this.clock.recent()) return this.look(known);
+    if (known !== undefined && known.expiresAt > this.clock.now()) return this.look(known);
     if (known !== undefined) this.take(known);
     // Taking entries out wakes watchers, and they may append at once: the line and the seq are read after that, and the
     // seq is used up before look wakes more of them.
@@ -59,7 +59,7 @@ export class MemoryStore {
 
   renew({ queue, id, ttlMs }: Renewal): Renewed {
     const entry = this.lines.get(queue)?.find(id);
-    const now = this.clock.recent();
+    const now = this.clock.now();
     if (entry === undefined) return { outcome: "gone", evicted: this.evicted.has(id) };
     if (entry.expiresAt <= now) {
       this.take(entry);
@@ -82,6 +82,7 @@ export class MemoryStore {
   list(queue: string): readonly Entry[] {
     const line = this.lines.get(queue);
     if (line === undefined) return [];
+    this.clock.now();
     this.prune(line);
     return [...line].map((entry) => entry.view());
   }

@@ -1,0 +1,75 @@
+/** Leaving the queue and releasing are the same thing: remove takes out one entry, its own, once. */
+import assert from "node:assert/strict";
+import { type ContractCase, caseOf } from "../case.ts";
+import { at, granted, idsIn, times } from "../look.ts";
+
+const remove = caseOf("remove");
+
+/** Cases about remove. */
+export const removeCases: readonly ContractCase[] = [
+  remove("remove takes an entry out and says so once", [], async (t) => {
+    const [a, b] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const { self } = await t.append(a, queue);
+    assert.equal(await a.remove(queue, self.id), true);
+    assert.deepEqual(await idsIn(b, queue), []);
+    assert.equal(await a.remove(queue, self.id), false);
+  }),
+
+  remove("of several removes of one entry exactly one is true", [], async (t) => {
+    const [a, b] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const { self } = await t.append(a, queue);
+    const answers = await Promise.all(
+      [a, b, a, b].map(async (client, turn) => client.remove(queue, self.id, turn % 2 === 1)),
+    );
+    assert.equal(answers.filter(Boolean).length, 1);
+  }),
+
+  remove("remove of an id that is not there touches nothing", [], async (t) => {
+    const [a, b] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const { self } = await t.append(a, queue);
+    assert.equal(await b.remove(queue, t.entry().id), false);
+    assert.deepEqual(await idsIn(a, queue), [self.id]);
+  }),
+
+  remove("remove of an id in another queue touches neither queue", [], async (t) => {
+    const client = await t.client();
+    const [queue, other] = [t.name(), t.name()];
+    const [here, there] = [await t.append(client, queue), await t.append(client, other)];
+    assert.equal(await client.remove(queue, there.self.id), false);
+    assert.deepEqual(await idsIn(client, queue), [here.self.id]);
+    assert.deepEqual(await idsIn(client, other), [there.self.id]);
+  }),
+
+  // Hazard 19: the network delivers a release twice.
+  remove("a late duplicate of a release does not hit the next holder", [], async (t) => {
+    const [a, b] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const first = await t.append(a, queue);
+    assert.equal(await a.remove(queue, first.self.id), true);
+    const second = await t.append(b, queue);
+    assert.equal(await a.remove(queue, first.self.id), false);
+    assert.deepEqual(await idsIn(b, queue), [second.self.id]);
+    assert.ok(granted(second));
+  }),
+
+  remove("an entry that has expired cannot be removed any more", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const { self } = await t.append(client, queue, { ttlMs: t.pace.shortMs });
+    await t.outliveShort();
+    assert.equal(await client.remove(queue, self.id), false);
+  }),
+
+  remove("a waiter that leaves changes nothing for the others", ["order"], async (t) => {
+    const clients = await times(3, () => t.client());
+    const queue = t.name();
+    const entries = await times(5, (turn) => t.append(at(clients, turn % 3), queue));
+    const [a, b, c, d, e] = entries.map(({ self }) => self.id);
+    assert.ok(c !== undefined);
+    assert.equal(await at(clients, 2).remove(queue, c), true);
+    assert.deepEqual(await idsIn(at(clients, 0), queue), [a, b, d, e]);
+  }),
+];

@@ -1,0 +1,157 @@
+/** Renewing extends a live entry and nothing else; it never brings one back. */
+import assert from "node:assert/strict";
+import { type ContractCase, caseOf } from "../case.ts";
+import { at, idsIn, times } from "../look.ts";
+
+const renew = caseOf("renew");
+
+/** Cases about renew. */
+export const renewCases: readonly ContractCase[] = [
+  renew("a renewed entry outlives its first ttl", [], async (t) => {
+    const [a, b] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const ttlMs = t.pace.shortMs;
+    const { self } = await t.append(a, queue, { ttlMs });
+    for (let turn = 0; turn < 4; turn++) {
+      await t.elapse(ttlMs / 2);
+      const [answer] = await a.renew([{ queue, id: self.id, ttlMs }]);
+      assert.equal(answer?.outcome, "renewed");
+    }
+    assert.deepEqual(await idsIn(b, queue), [self.id]);
+    await t.outliveShort();
+    assert.deepEqual(await idsIn(b, queue), []);
+  }),
+
+  renew("a renewal says how long the entry lives now", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const { self } = await t.append(client, queue, { ttlMs: 10_000 });
+    const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 20_000 }]);
+    assert.ok(answer?.outcome === "renewed");
+    assert.ok(answer.expiresInMs <= 20_000 && answer.expiresInMs > 15_000);
+    assert.ok(at(await client.list(queue), 0).expiresInMs > 15_000);
+  }),
+
+  renew("a waiter can be renewed, and keeps its place and its seq", ["order"], async (t) => {
+    const [a, b, c] = [await t.client(), await t.client(), await t.client()];
+    const queue = t.name();
+    const ttlMs = t.pace.shortMs;
+    const holder = await t.append(a, queue);
+    const waiter = await t.append(b, queue, { ttlMs });
+    const behind = await t.append(c, queue);
+    await t.elapse(ttlMs / 2);
+    await b.renew([{ queue, id: waiter.self.id, ttlMs: 4 * ttlMs }]);
+    await t.outliveShort();
+    const list = await a.list(queue);
+    assert.deepEqual(
+      list.map(({ id, seq }) => ({ id, seq })),
+      [holder, waiter, behind].map(({ self: { id, seq } }) => ({ id, seq })),
+    );
+  }),
+
+  renew("an entry that never was is gone", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const [answer] = await client.renew([{ queue, id: t.entry().id, ttlMs: 1_000 }]);
+    assert.equal(answer?.outcome, "gone");
+    assert.deepEqual(await idsIn(client, queue), []);
+  }),
+
+  // Hazard 20: a renewal that races with the release.
+  renew("a removed entry is gone, and a renewal does not bring it back", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const { self } = await t.append(client, queue);
+    await client.remove(queue, self.id);
+    const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 1_000 }]);
+    assert.equal(answer?.outcome, "gone");
+    assert.deepEqual(await idsIn(client, queue), []);
+  }),
+
+  renew("an expired entry is gone, and a renewal does not bring it back", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const { self } = await t.append(client, queue, { ttlMs: t.pace.shortMs });
+    await t.outliveShort();
+    const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 1_000 }]);
+    assert.equal(answer?.outcome, "gone");
+    assert.deepEqual(await idsIn(client, queue), []);
+  }),
+
+  renew("a batch is answered in its own order", [], async (t) => {
+    const client = await t.client();
+    const queues = await times(6, async () => t.name());
+    const entries = await times(6, (turn) => t.append(client, at(queues, turn)));
+    for (const turn of [1, 2, 4]) await client.remove(at(queues, turn), at(entries, turn).self.id);
+    const renewals = entries.map(({ self }, turn) => ({
+      queue: at(queues, turn),
+      id: self.id,
+      ttlMs: 70_000 + 10_000 * turn,
+    }));
+    const answers = await client.renew(renewals);
+    assert.deepEqual(
+      answers.map(({ outcome }) => outcome),
+      ["renewed", "gone", "gone", "renewed", "gone", "renewed"],
+    );
+    answers.forEach((answer, turn) => {
+      if (answer.outcome !== "renewed") return;
+      const ttlMs = at(renewals, turn).ttlMs;
+      assert.ok(answer.expiresInMs <= ttlMs && answer.expiresInMs > ttlMs - 5_000);
+    });
+    assert.deepEqual(await client.renew([]), []);
+  }),
+
+  renew("a batch of hundreds is answered in full", [], async (t) => {
+    const client = await t.client();
+    const queues = await times(300, async () => t.name());
+    const entries = await Promise.all(queues.map((queue) => t.append(client, queue)));
+    const renewals = entries.map(({ self }, turn) => ({
+      queue: at(queues, turn),
+      id: self.id,
+      ttlMs: 90_000,
+    }));
+    const answers = await client.renew(renewals);
+    assert.equal(answers.length, 300);
+    assert.ok(answers.every(({ outcome }) => outcome === "renewed"));
+    await Promise.all(renewals.map(async ({ queue, id }) => client.remove(queue, id)));
+  }),
+
+  renew("an evicted entry is gone, and the answer says evicted", [], async (t) => {
+    const [owner, other] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const { self } = await t.append(owner, queue);
+    await other.remove(queue, self.id, true);
+    const [answer] = await owner.renew([{ queue, id: self.id, ttlMs: 1_000 }]);
+    assert.ok(answer?.outcome === "gone");
+    assert.equal(answer.evicted, true);
+  }),
+
+  renew("an entry that left by itself is not called evicted", [], async (t) => {
+    const client = await t.client();
+    const [queue, other] = [t.name(), t.name()];
+    const removed = await t.append(client, queue);
+    const expired = await t.append(client, other, { ttlMs: t.pace.shortMs });
+    await client.remove(queue, removed.self.id);
+    await t.outliveShort();
+    const answers = await client.renew([
+      { queue, id: removed.self.id, ttlMs: 1_000 },
+      { queue: other, id: expired.self.id, ttlMs: 1_000 },
+    ]);
+    for (const answer of answers) assert.ok(answer.outcome === "gone" && answer.evicted !== true);
+  }),
+
+  renew("a client that can be told of an eviction is told of its own entries only", [], async (t) => {
+    const [owner, other] = [await t.client(), await t.client()];
+    if (owner.onEvicted === undefined || other.onEvicted === undefined) return;
+    const queue = t.name();
+    const told: string[] = [];
+    owner.onEvicted((where, id) => told.push(`owner ${where} ${id}`));
+    other.onEvicted((where, id) => told.push(`other ${where} ${id}`));
+    const { self } = await t.append(owner, queue);
+    const left = await t.append(owner, queue);
+    await owner.remove(queue, left.self.id);
+    await other.remove(queue, self.id, true);
+    await t.eventually("the owner is told", () => told.length > 0);
+    assert.deepEqual(told, [`owner ${queue} ${self.id}`]);
+  }),
+];
