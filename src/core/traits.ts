@@ -19,6 +19,29 @@ export interface Requirements {
 }
 
 const scopes = ["process", "machine", "network"] as const;
+const faults: readonly unknown[] = [
+  "process-restart",
+  "store-restart",
+  "fail-over",
+  "clock-step",
+  "eviction",
+] satisfies Fault[];
+
+/** What may be demanded under each key, for the check and for the message. */
+const demands: {
+  readonly [Key in keyof Required<Requirements>]: readonly [allowed: string, (asked: unknown) => boolean];
+} = {
+  scope: ['"machine" or "network"', (asked) => asked === "machine" || asked === "network"],
+  order: ['"fifo"', (asked) => asked === "fifo"],
+  fencing: ["true or false", isFlag],
+  shared: ["true or false", isFlag],
+  counted: ["true or false", isFlag],
+  wake: ['"push"', (asked) => asked === "push"],
+  survives: [
+    `a list of ${faults.join(", ")}`,
+    (asked) => Array.isArray(asked) && asked.every((fault) => faults.includes(fault)),
+  ],
+};
 
 /** Each demand: what a store lacks, or null if it has it. */
 const checks: {
@@ -65,6 +88,8 @@ export function demand(backend: string, traits: Traits, requirements: Requiremen
     if (asked === undefined) continue;
     if (!isCheck(key))
       throw invalid(`require has no ${JSON.stringify(key)}; it has ${Object.keys(checks).join(", ")}`);
+    const [allowed, allows] = demands[key];
+    if (!allows(asked)) throw invalid(`require.${key} must be ${allowed}`);
     const lack = check(key, requirements, traits);
     if (lack !== null) {
       throw new LockError("LOCK_UNSUPPORTED", `${backend} does not meet require.${key}: ${lack}`, {
@@ -72,6 +97,10 @@ export function demand(backend: string, traits: Traits, requirements: Requiremen
       });
     }
   }
+}
+
+function isFlag(asked: unknown): boolean {
+  return typeof asked === "boolean";
 }
 
 function isCheck(key: string): key is keyof Requirements {
