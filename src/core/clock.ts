@@ -60,7 +60,8 @@ function makeSystemClock(): Clock {
       recent = read();
       if (!fresh) {
         fresh = true;
-        setImmediate(outdate).unref();
+        // Not unref'd: the loop would sleep first, and a reading from before the sleep would pass for a recent one.
+        setImmediate(outdate);
       }
       return recent;
     },

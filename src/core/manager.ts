@@ -12,6 +12,7 @@ import {
   type Asked,
   callbackOf,
   checkOptions,
+  checkQuery,
   optionNames,
   plainly,
   type RequestOptions,
@@ -118,10 +119,11 @@ export class LockManager {
   }
 
   /** Who holds and who waits, in the order of their tokens; after the requests that were made before. */
-  async query(options: { readonly prefix?: string | undefined } = {}): Promise<LockManagerSnapshot> {
+  async query(options?: { readonly prefix?: string | undefined }): Promise<LockManagerSnapshot> {
+    const prefix = checkQuery(options);
     this.#client.assertOpen();
     await this.#client.settled();
-    return query(this.#client.backend, this.#client.clock, options.prefix ?? "");
+    return query(this.#client.backend, this.#client.clock, prefix);
   }
 
   /**

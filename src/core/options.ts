@@ -171,6 +171,18 @@ export function wishFor(asked: Asked, name: string, queue: string, permits?: num
   };
 }
 
+/** The prefix that a query asks for. */
+export function checkQuery(options: unknown): string {
+  if (options === undefined || options === null) return "";
+  const given: { prefix?: unknown } = asObject(options);
+  for (const key of Object.keys(given)) {
+    if (key !== "prefix") throw invalid(`there is no option ${JSON.stringify(key)} here; there is prefix`);
+  }
+  const { prefix = "" } = given;
+  if (typeof prefix !== "string") throw invalid(`prefix must be a string, not ${typeName(prefix)}`);
+  return prefix;
+}
+
 /** The callback of a request: the last argument, after the options or in their place. */
 export function callbackOf(optionsOrCallback: unknown, callback: unknown): AnyCallback {
   const last = callback === undefined ? optionsOrCallback : callback;
@@ -194,7 +206,8 @@ function waitOf(wait: unknown, ifAvailable: boolean): number {
 
 function checkMode(mode: unknown): LockMode {
   if (mode === "exclusive" || mode === "shared") return mode;
-  throw invalid(`mode must be "exclusive" or "shared", not ${JSON.stringify(mode) ?? typeName(mode)}`);
+  const shown = typeof mode === "string" ? JSON.stringify(mode) : typeName(mode);
+  throw invalid(`mode must be "exclusive" or "shared", not ${shown}`);
 }
 
 function flag(value: unknown, option: string, otherwise: boolean): boolean {

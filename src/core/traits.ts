@@ -19,6 +19,29 @@ export interface Requirements {
 }
 
 const width = { process: 0, machine: 1, network: 2 };
+const faults: readonly unknown[] = [
+  "process-restart",
+  "store-restart",
+  "fail-over",
+  "clock-step",
+  "eviction",
+] satisfies Fault[];
+
+/** What may be demanded under each key, for the check and for the message. */
+const demands: {
+  readonly [Key in keyof Required<Requirements>]: readonly [allowed: string, (asked: unknown) => boolean];
+} = {
+  scope: ['"machine" or "network"', (asked) => asked === "machine" || asked === "network"],
+  order: ['"fifo"', (asked) => asked === "fifo"],
+  fencing: ["true or false", isFlag],
+  shared: ["true or false", isFlag],
+  counted: ["true or false", isFlag],
+  wake: ['"push"', (asked) => asked === "push"],
+  survives: [
+    `a list of ${faults.join(", ")}`,
+    (asked) => Array.isArray(asked) && asked.every((fault) => faults.includes(fault)),
+  ],
+};
 
 const queues = "use a store with a queue such as redis, postgres, etcd";
 
@@ -38,7 +61,7 @@ const checks: Readonly<Record<keyof Requirements, (asked: Requirements, traits: 
   wake: ({ wake }, traits) =>
     wake === undefined || traits.wake === wake
       ? null
-      : "its waiters have to poll; use a store that pushes, such as redis",
+      : "its waiters have to poll; use a store that pushes, such as redis, postgres, etcd",
   survives: ({ survives = [] }, traits) => {
     const broken = survives.filter((fault) => traits.exclusivityBrokenBy.includes(fault));
     if (broken.length === 0) return null;
@@ -52,6 +75,9 @@ export function demand(backend: string, traits: Traits, requirements: Requiremen
     if (!isDemand(key)) {
       throw invalid(`require has no ${JSON.stringify(key)}; it has ${Object.keys(checks).join(", ")}`);
     }
+    if (requirements[key] === undefined) continue;
+    const [allowed, allows] = demands[key];
+    if (!allows(requirements[key])) throw invalid(`require.${key} must be ${allowed}`);
     const lack = checks[key](requirements, traits);
     if (lack !== null) {
       throw new LockError("LOCK_UNSUPPORTED", `${backend} does not meet require.${key}: ${lack}`, {
@@ -59,6 +85,10 @@ export function demand(backend: string, traits: Traits, requirements: Requiremen
       });
     }
   }
+}
+
+function isFlag(asked: unknown): boolean {
+  return typeof asked === "boolean";
 }
 
 function isDemand(key: string): key is keyof Requirements {
