@@ -34,10 +34,20 @@ export function largerProgress(monotonicMs: () => number, wallMs: () => number):
   let offset = wallMs() - monotonicMs();
   let jumped = 0;
   return () => {
-    const monotonic = monotonicMs();
-    const step = wallMs() - monotonic - offset;
-    if (step > slewMs) jumped += step;
-    if (step > slewMs || step < -slewMs) offset += step;
+    let monotonic = monotonicMs();
+    let step = wallMs() - monotonic - offset;
+    if (step > slewMs || step < -slewMs) {
+      // A pause between the two readings looks like a step, too: read again until there was none.
+      for (let tries = 0; tries < 10; tries++) {
+        const before = monotonicMs();
+        const wall = wallMs();
+        monotonic = monotonicMs();
+        step = wall - monotonic - offset;
+        if (monotonic - before < slewMs / 2) break;
+      }
+      if (step > slewMs) jumped += step;
+      if (step > slewMs || step < -slewMs) offset += step;
+    }
     return monotonic + jumped;
   };
 }

@@ -1,4 +1,4 @@
-/** ifAvailable and steal. */
+/** What the Web Locks standard says about ifAvailable and steal. */
 import { describe, expect } from "vitest";
 import { deferred, rejection, track, type Watched } from "../helpers/promises.ts";
 import { hold, onStore, until } from "./case.ts";

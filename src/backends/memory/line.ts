@@ -56,7 +56,8 @@ export class MemoryEntry implements Entry {
   }
 
   get expiresInMs(): number {
-    return Math.max(0, this.expiresAt - this.clock.recent());
+    // Down to whole microseconds: a sum and its difference may be a little more than what went in.
+    return Math.max(0, Math.floor((this.expiresAt - this.clock.recent()) * 1000) / 1000);
   }
 
   get ageMs(): number {
