@@ -14,11 +14,14 @@ export class Section {
   readonly lock: Lock;
   readonly queue: string;
   readonly outer: Section | undefined;
+  /** Whose section it is: all LockManagers share one storage. */
+  readonly home: Sections;
   #open = true;
   #branches = 0;
   #lastTurn: Promise<void> = Promise.resolve();
 
-  constructor(queue: string, lock: Lock, outer: Section | undefined) {
+  constructor(home: Sections, queue: string, lock: Lock, outer: Section | undefined) {
+    this.home = home;
     this.queue = queue;
     this.lock = lock;
     this.outer = outer;
@@ -65,14 +68,17 @@ export class Section {
   }
 }
 
-/** The sections of one LockManager. Costs nothing until the first reentrant request. */
-export class Sections {
-  #storage: AsyncLocalStorage<Section> | null = null;
+/** One for the whole process, since a storage slows every promise down for ever; made by the first reentrant request. */
+let storage: AsyncLocalStorage<Section> | null = null;
 
+/** The sections of one LockManager. */
+export class Sections {
   /** The innermost open section of a queue that this context is in. */
   find(queue: string): Section | undefined {
-    let section = this.#storage?.getStore();
-    while (section !== undefined && (section.queue !== queue || !section.open)) section = section.outer;
+    let section = storage?.getStore();
+    while (section !== undefined && !(section.home === this && section.queue === queue && section.open)) {
+      section = section.outer;
+    }
     return section;
   }
 
@@ -81,10 +87,10 @@ export class Sections {
     // The caller's overload decides whether its callback takes null.
     const call = callback as (lock: Lock | null) => unknown;
     if (lock === null) return call(null);
-    this.#storage ??= new AsyncLocalStorage();
-    const section = new Section(queue, lock, this.#storage.getStore());
+    storage ??= new AsyncLocalStorage();
+    const section = new Section(this, queue, lock, storage.getStore());
     try {
-      return await this.#storage.run(section, call, lock);
+      return await storage.run(section, call, lock);
     } finally {
       await section.close();
     }
