@@ -18,8 +18,11 @@ export interface Client {
   readonly owner: Owner;
   readonly keeper: Keeper;
   nextEntryId(): string;
-  /** Calls `send` once the earlier first appends of this client to the queue have been answered. */
-  inOrder(queue: string, send: () => Answer<Snapshot | null>): Answer<Snapshot | null>;
+  /**
+   * Calls `send` once the earlier first appends of this client to the queue have been answered, or have gone without an
+   * answer for as long as each was ready to wait.
+   */
+  inOrder(queue: string, patienceMs: number, send: () => Answer<Snapshot | null>): Answer<Snapshot | null>;
 }
 
 /** What is asked for: the options of a request, checked, with defaults in place. */
@@ -167,7 +170,7 @@ export class Claim {
     };
     try {
       const direct = this.joined || backend.traits.callOrder;
-      const answer = direct ? send() : this.client.inOrder(this.queue, send);
+      const answer = direct ? send() : this.client.inOrder(this.queue, this.wish.ttlMs, send);
       if (answer instanceof Promise) {
         answer.then(
           (snapshot) => this.answered(question, snapshot, sentAt),

@@ -45,15 +45,29 @@ export class LockClient implements Client {
     return `${this.owner.client}.${++this.#entries}`;
   }
 
-  inOrder(queue: string, send: () => Answer<Snapshot | null>): Answer<Snapshot | null> {
+  inOrder(queue: string, patienceMs: number, send: () => Answer<Snapshot | null>): Answer<Snapshot | null> {
     const before = this.#firstAppends.get(queue);
     const answer = before === undefined ? send() : before.then(send);
     if (!(answer instanceof Promise)) return answer;
-    const settled = answer.then(ignore, ignore).then(() => {
-      if (this.#firstAppends.get(queue) === settled) this.#firstAppends.delete(queue);
-    });
+    const sent = before ?? Promise.resolve();
+    const settled = sent
+      .then(() => this.#ended(answer, patienceMs))
+      .then(() => {
+        if (this.#firstAppends.get(queue) === settled) this.#firstAppends.delete(queue);
+      });
     this.#firstAppends.set(queue, settled);
     return answer;
+  }
+
+  /** Resolves when a call has ended, or has taken so long that nobody is held up by it any more. */
+  #ended(call: Promise<unknown>, patienceMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.clock.after(patienceMs, resolve);
+      void call.then(ignore, ignore).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 
   /** Resolves when the requests made so far stand in their queues. */
