@@ -185,8 +185,8 @@ export class Claim {
   }
 
   private answered(question: number, snapshot: Snapshot | null, sentAt: number, atOnce = false): void {
-    if (this.state !== "waiting") return this.tooLate(snapshot !== null);
-    if (question !== this.question) return;
+    if (this.state === "ended") return this.tooLate(snapshot !== null);
+    if (this.state !== "waiting" || question !== this.question) return;
     this.answerBy = never;
     this.tries = 0;
     if (snapshot === null) return this.refused();
@@ -200,8 +200,8 @@ export class Claim {
     const failure = asLockError(error, what, this.details());
     const unknown = failure.code === "LOCK_OUTCOME_UNKNOWN";
     if (unknown) this.mayBeThere = true;
-    if (this.state !== "waiting") return this.tooLate(this.joined || this.mayBeThere);
-    if (question !== this.question) return;
+    if (this.state === "ended") return this.tooLate(this.joined || this.mayBeThere);
+    if (this.state !== "waiting" || question !== this.question) return;
     this.answerBy = never;
     this.tries += 1;
     const patient = this.joined
@@ -306,8 +306,8 @@ export class Claim {
         const evicted = ahead.map(({ id, seq }) => ({ id, token: seq }));
         channels.steal.publish({ ...this.event(), evicted });
       }
-      if (this.state !== "waiting") this.tooLate(true);
-      else if (question === this.question) this.ask();
+      if (this.state === "ended") this.tooLate(true);
+      else if (this.state === "waiting" && question === this.question) this.ask();
     } catch (error) {
       this.failed(question, error);
     }
