@@ -15,7 +15,7 @@ export class Host implements Clock {
   /** How many timers are set. */
   timers = 0;
   /** When it was last paused, suspended, resumed, or its wall clock stepped. */
-  disturbedAtUs = -1;
+  disturbedAtUs: number = Number.NEGATIVE_INFINITY;
   readonly #world: World;
   #state: "running" | "paused" | "suspended" | "dead" = "running";
   #suspendedAtUs = 0;
