@@ -1,7 +1,7 @@
 /**
  * M6: who sees `held === true` is inside its validity interval, and nobody else was granted the lock since.
  */
-import { firstFrom, rootOf } from "../trace.ts";
+import { firstFrom, type Grant, rootOf } from "../trace.ts";
 import { handleEnd } from "../validity.ts";
 import { holder, quote } from "../words.ts";
 import type { Check } from "./check.ts";
@@ -27,7 +27,7 @@ export const checkHeld: Check = (trace, findings) => {
       continue;
     }
     const root = rootOf(grant);
-    const other = lock.exclusive[firstFrom(lock.exclusive, seen.i) - 1];
+    const other = lastValidBefore(lock.exclusive, seen.i);
     if (other === undefined || other === root || other.steal || other.ok.i < root.ok.i) continue;
     if (root.end < root.believedEnd) continue;
     findings.violate(`${saw} by ${holder(grant)}, though ${holder(other)} had been granted it since.`, [
@@ -39,3 +39,10 @@ export const checkHeld: Check = (trace, findings) => {
   }
   return trace.held.length;
 };
+
+/** The last grant before a position that was ever valid: one that was stolen on its way came too late to count. */
+function lastValidBefore(grants: readonly Grant[], position: number): Grant | undefined {
+  let at = firstFrom(grants, position) - 1;
+  for (let grant = grants[at]; grant !== undefined && grant.end <= grant.ok.i; grant = grants[at]) at -= 1;
+  return grants[at];
+}
