@@ -195,22 +195,7 @@ export class SimulatedClient {
     const { plan, ledger } = this.scene;
     const word =
       error instanceof LockError ? error.code : error instanceof DOMException ? error.name : String(error);
-    const allowed = plan.calm
-      ? [
-          "LOCK_TIMEOUT",
-          "LOCK_ABORTED",
-          "AbortError",
-          "LOCK_UNAVAILABLE",
-          ...(plan.steals ? ["LOCK_LOST"] : []),
-        ]
-      : [
-          "LOCK_TIMEOUT",
-          "LOCK_ABORTED",
-          "AbortError",
-          "LOCK_UNAVAILABLE",
-          "LOCK_LOST",
-          "LOCK_OUTCOME_UNKNOWN",
-        ];
+    const allowed = plan.calm && !plan.steals ? calmErrors : errors;
     if (!allowed.includes(word)) {
       ledger.violate("L3", `A call of ${JSON.stringify(this.proc)} failed with ${word}.`, []);
     }
@@ -244,6 +229,10 @@ export class SimulatedClient {
     }
   }
 }
+
+/** What users may be told when nothing goes wrong, and when something does. */
+const calmErrors: readonly string[] = ["LOCK_TIMEOUT", "LOCK_ABORTED", "AbortError", "LOCK_UNAVAILABLE"];
+const errors: readonly string[] = [...calmErrors, "LOCK_LOST", "LOCK_OUTCOME_UNKNOWN"];
 
 function nanoseconds(us: number): bigint {
   return BigInt(Math.ceil(us * 1000));

@@ -121,13 +121,17 @@ export class Ledger {
 
   #isGranted({ queue, entry }: Life): boolean {
     const now = this.#world.nowUs;
-    const alive = (this.#lives.get(queue) ?? []).filter(
-      (other) => other.entry.seq < entry.seq && other.removedAtUs > now && other.expiresAtUs > now,
-    );
-    let weight = 0;
-    for (const other of alive) weight += other.entry.weight;
-    const nearest = alive.at(-1)?.entry ?? null;
-    const nearestWriter = alive.findLast((other) => other.entry.mode === "write")?.entry ?? null;
-    return ruleOf(entry).grants(entry, { count: alive.length, weight, nearest, nearestWriter });
+    let [count, weight] = [0, 0];
+    let nearest: Entry | null = null;
+    let nearestWriter: Entry | null = null;
+    for (const other of this.#lives.get(queue) ?? []) {
+      if (other.entry.seq >= entry.seq) break;
+      if (other.removedAtUs <= now || other.expiresAtUs <= now) continue;
+      count += 1;
+      weight += other.entry.weight;
+      nearest = other.entry;
+      if (nearest.mode === "write") nearestWriter = nearest;
+    }
+    return ruleOf(entry).grants(entry, { count, weight, nearest, nearestWriter });
   }
 }
