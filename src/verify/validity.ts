@@ -62,11 +62,10 @@ function settleSeizures(lock: LockTrace): void {
       if (end === null || (end.type !== "fail" && end.i > grant.ok.i)) seize(grant, invoke);
     }
   }
-  const thieves = lock.attempts.filter(({ call }) => call.invoke.steal === true && call.end?.type !== "fail");
-  settleNumberedThefts(
-    lock.grants,
-    thieves.flatMap(({ grant }) => (grant?.token === undefined ? [] : [grant])),
-  );
+  // One that failed in the end may have taken others out before it did.
+  const thieves = lock.attempts.filter(({ call }) => call.invoke.steal === true);
+  const numbered = thieves.flatMap(({ grant }) => (grant?.token === undefined ? [] : [grant]));
+  settleNumberedThefts(lock.grants, numbered);
   // Where the thief's token is not known, it may have displaced all that were granted before it ended.
   for (const { call, grant } of thieves) {
     if (grant?.token !== undefined) continue;
