@@ -5,7 +5,7 @@
  * on believing until it hears of it.
  */
 import type { HistoryEvent } from "./history.ts";
-import { rootOf, type Grant, type LockTrace, type Trace } from "./trace.ts";
+import { compareTokens, rootOf, type Grant, type LockTrace, type Trace } from "./trace.ts";
 
 /** Sets believedEnd and end of every grant of a trace whose events are all joined. */
 export function settleValidity(trace: Trace): void {
@@ -95,12 +95,4 @@ function settleNumberedThefts(grants: readonly Grant[], thieves: readonly Grant[
 
 function seize(grant: Grant, by: HistoryEvent): void {
   grant.end = Math.min(grant.end, Math.max(by.i, grant.ok.i));
-}
-
-/** A missing token comes first: whoever has one is later than it. */
-function compareTokens(a: bigint | undefined, b: bigint | undefined): number {
-  if (a === b) return 0;
-  if (a === undefined) return -1;
-  if (b === undefined) return 1;
-  return a < b ? -1 : 1;
 }
