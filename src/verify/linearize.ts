@@ -6,8 +6,11 @@
 /** What is asked of the search: a state machine whose states can be told apart by text. */
 export interface Model<State, Op> {
   readonly initial: State;
-  /** The state after op, or null where op cannot happen or cannot have been answered as it was. Changes nothing. */
-  step(state: State, op: Op): State | null;
+  /**
+   * The states in which op may leave: none where it cannot happen, or cannot have been answered as it was; the very same
+   * object where it changes nothing. Hidden steps may come before it, if they are possible before the moment `horizon`.
+   */
+  step(state: State, op: Op, horizon: number): readonly State[];
   /** A text that two states share only if they are equal. */
   key(state: State): string;
 }
@@ -16,16 +19,15 @@ export interface Model<State, Op> {
 export interface TimedOp<Op> {
   readonly op: Op;
   readonly call: number;
+  /** Infinity: it was never answered, and may have happened at any time from call on, or never. */
   readonly end: number;
-  /** It may never have happened. An op without an end is always optional. */
-  readonly optional?: boolean;
 }
 
 /** How a search ended. */
 export interface Linearization<Op> {
   /** `unknown`: the limit of steps was reached before an answer was. */
   readonly verdict: "valid" | "invalid" | "unknown";
-  /** Where valid: an order that explains everything. Otherwise: one with as many required ops as were ever fitted in. */
+  /** Where valid: an order that explains everything. Otherwise: one that explains as much as was ever explained. */
   readonly order: readonly TimedOp<Op>[];
   /** Where not valid: the first op to end of those that this order leaves out. */
   readonly stuck: TimedOp<Op> | null;
@@ -33,7 +35,7 @@ export interface Linearization<Op> {
 }
 
 /**
- * Looks for an order of all ops that are not optional, and of any that are, in which each is a step of the model and none
+ * Looks for an order of all ops that ended, and of any that did not, in which each is a step of the model and none
  * comes before another that ended before it was called.
  */
 export function linearize<State, Op>(
@@ -46,76 +48,71 @@ export function linearize<State, Op>(
 
 interface Slot<Op> {
   readonly timed: TimedOp<Op>;
-  /** Its place among the required ops, or among the optional ones. */
+  /** Its place among the ops that ended, or among those that did not. */
   readonly at: number;
-  readonly required: boolean;
+  readonly ended: boolean;
   done: boolean;
 }
 
-/** A configuration on the way, with what may come next and how much of that was tried. */
+/** A configuration on the way: what may come next, and how much of that was tried. */
 interface Frame<State, Op> {
-  readonly state: State;
-  readonly candidates: readonly Slot<Op>[];
+  readonly moves: readonly (readonly [Slot<Op>, State])[];
   tried: number;
-  /** The latest call on the way here: what ended before it can no longer happen. */
-  readonly latest: number;
   /** The op that led here; null at the start. */
   readonly by: Slot<Op> | null;
 }
 
 class Search<State, Op> {
   readonly #model: Model<State, Op>;
-  readonly #required: readonly Slot<Op>[];
-  readonly #optional: readonly Slot<Op>[];
+  readonly #ended: readonly Slot<Op>[];
+  readonly #open: readonly Slot<Op>[];
   readonly #visited = new Set<string>();
   readonly #stack: Frame<State, Op>[] = [];
-  /** All required ops before this one are done. */
+  /** All ended ops before this one are done. */
   #low = 0;
-  /** How many required ops are done, and how many were at best. */
+  /** How many ended ops are done, and how many were at best. */
   #done = 0;
   #furthest = -1;
   #longest: readonly TimedOp<Op>[] = [];
   #stuck: TimedOp<Op> | null = null;
+  #steps = 0;
 
   constructor(model: Model<State, Op>, ops: readonly TimedOp<Op>[]) {
     this.#model = model;
     const sorted = ops.toSorted((a, b) => a.call - b.call);
-    const slots = (required: boolean): Slot<Op>[] =>
+    const slots = (ended: boolean): Slot<Op>[] =>
       sorted
-        .filter(({ end, optional }) => (end !== Infinity && optional !== true) === required)
-        .map((timed, at) => ({ timed, at, required, done: false }));
-    this.#required = slots(true);
-    this.#optional = slots(false);
+        .filter(({ end }) => (end !== Infinity) === ended)
+        .map((timed, at) => ({ timed, at, ended, done: false }));
+    this.#ended = slots(true);
+    this.#open = slots(false);
   }
 
   run(limit: number): Linearization<Op> {
-    let steps = 0;
     this.#push(this.#model.initial, null);
     for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
-      if (this.#low === this.#required.length) {
-        return { verdict: "valid", order: this.#path(), stuck: null, steps };
+      if (this.#low === this.#ended.length) {
+        return { verdict: "valid", order: this.#path(), stuck: null, steps: this.#steps };
       }
-      const slot = frame.candidates[frame.tried];
+      const move = frame.moves[frame.tried];
       frame.tried += 1;
-      if (slot === undefined) {
+      if (move === undefined) {
         this.#back(frame);
         continue;
       }
-      steps += 1;
-      if (steps > limit) {
+      if (this.#steps > limit) {
         this.#note();
-        return { verdict: "unknown", order: this.#longest, stuck: this.#stuck, steps };
+        return { verdict: "unknown", order: this.#longest, stuck: this.#stuck, steps: this.#steps };
       }
-      const state = this.#model.step(frame.state, slot.timed.op);
-      if (state !== null) this.#advance(state, slot);
+      this.#advance(...move);
     }
-    return { verdict: "invalid", order: this.#longest, stuck: this.#stuck, steps };
+    return { verdict: "invalid", order: this.#longest, stuck: this.#stuck, steps: this.#steps };
   }
 
-  #advance(state: State, slot: Slot<Op>): void {
+  #advance(slot: Slot<Op>, state: State): void {
     slot.done = true;
-    if (slot.required) this.#done += 1;
-    while (this.#required[this.#low]?.done === true) this.#low += 1;
+    if (slot.ended) this.#done += 1;
+    while (this.#ended[this.#low]?.done === true) this.#low += 1;
     const configuration = this.#configuration(state);
     if (this.#visited.has(configuration)) {
       this.#undo(slot);
@@ -126,8 +123,7 @@ class Search<State, Op> {
   }
 
   #push(state: State, by: Slot<Op> | null): void {
-    const latest = Math.max(this.#stack.at(-1)?.latest ?? -Infinity, by?.timed.call ?? -Infinity);
-    this.#stack.push({ state, candidates: this.#next(latest), tried: 0, latest, by });
+    this.#stack.push({ moves: this.#moves(state), tried: 0, by });
   }
 
   #back({ by }: Frame<State, Op>): void {
@@ -138,17 +134,34 @@ class Search<State, Op> {
 
   #undo(slot: Slot<Op>): void {
     slot.done = false;
-    if (!slot.required) return;
+    if (!slot.ended) return;
     this.#done -= 1;
     this.#low = Math.min(this.#low, slot.at);
   }
 
-  /** What may come next: called before any op that is still to come has ended. First the required, by their end. */
-  #next(latest: number): readonly Slot<Op>[] {
+  /**
+   * What may come next. An op that is possible now and changes nothing is taken at once: whatever order works with it
+   * later works with it here.
+   */
+  #moves(state: State): readonly (readonly [Slot<Op>, State])[] {
+    const [candidates, horizon] = this.#candidates();
+    const moves: (readonly [Slot<Op>, State])[] = [];
+    for (const slot of candidates) {
+      this.#steps += 1;
+      for (const after of this.#model.step(state, slot.timed.op, horizon)) {
+        if (after === state && slot.ended) return [[slot, state]];
+        moves.push([slot, after]);
+      }
+    }
+    return moves;
+  }
+
+  /** The ops called before any that is still to come has ended, and that moment. Those that end first come first. */
+  #candidates(): readonly [readonly Slot<Op>[], number] {
     const near: Slot<Op>[] = [];
     let horizon = Infinity;
-    for (let at = this.#low; at < this.#required.length; at += 1) {
-      const slot = this.#required[at];
+    for (let at = this.#low; at < this.#ended.length; at += 1) {
+      const slot = this.#ended[at];
       if (slot === undefined || slot.timed.call > horizon) break;
       if (slot.done) continue;
       near.push(slot);
@@ -156,23 +169,23 @@ class Search<State, Op> {
     }
     const ready = near.filter(({ timed }) => timed.call <= horizon);
     if (ready.length > 1) ready.sort((a, b) => a.timed.end - b.timed.end);
-    for (const slot of this.#optional) {
+    for (const slot of this.#open) {
       if (slot.timed.call > horizon) break;
-      if (!slot.done && slot.timed.end >= latest) ready.push(slot);
+      if (!slot.done) ready.push(slot);
     }
-    return ready;
+    return [ready, horizon];
   }
 
   /** Which ops are done, and the state. What is done beyond `low` was called before `low` ended, so the list is short. */
   #configuration(state: State): string {
     let text = `${this.#low}`;
-    const horizon = this.#required[this.#low]?.timed.end ?? 0;
-    for (let at = this.#low + 1; at < this.#required.length; at += 1) {
-      const slot = this.#required[at];
+    const horizon = this.#ended[this.#low]?.timed.end ?? 0;
+    for (let at = this.#low + 1; at < this.#ended.length; at += 1) {
+      const slot = this.#ended[at];
       if (slot === undefined || slot.timed.call > horizon) break;
       if (slot.done) text += `,${at}`;
     }
-    for (const slot of this.#optional) if (slot.done) text += `;${slot.at}`;
+    for (const slot of this.#open) if (slot.done) text += `;${slot.at}`;
     return `${text}|${this.#model.key(state)}`;
   }
 
@@ -182,7 +195,7 @@ class Search<State, Op> {
     this.#furthest = this.#done;
     this.#longest = this.#path();
     let first: TimedOp<Op> | null = null;
-    for (const { timed, done } of this.#required) {
+    for (const { timed, done } of this.#ended) {
       if (!done && (first === null || timed.end < first.end)) first = timed;
     }
     this.#stuck = first;

@@ -1,84 +1,115 @@
 /**
  * A lock name as a state machine for the search: a queue of entries that are appended, granted by the rules of the
- * queue, removed, and expired once their holder no longer believes. Where the ops come from is left to lock-ops.ts.
+ * queue and removed, or expire once their time is over. Where the ops come from is left to lock-ops.ts.
  */
 import type { Model } from "./linearize.ts";
 import type { GrantKind } from "./trace.ts";
 
-/** One request as the store would see it. */
+/** One request that was granted, as the store would see it. */
 export interface ModelEntry {
   readonly id: number;
   readonly kind: GrantKind;
   readonly weight: number;
   readonly permits: number;
-  /** Its token; null where it is not known. */
   readonly token: bigint | null;
-  /** Its place among the entries that surely were appended and whose tokens are known; null for the others. */
+  /** Its place among the tokens that were given out; null where it has none. */
   readonly rank: number | null;
+  /** From this moment on it may expire, unseen; Infinity where it surely did not. */
+  readonly expires: number;
 }
 
 /** One step of a lock's life. */
 export type LockOp =
   /** The entry joins the tail of the queue. */
   | { readonly what: "append"; readonly entry: ModelEntry }
-  /** The entry is granted as it stands. */
+  /** The entry is granted where it stands. */
   | { readonly what: "grant"; readonly entry: ModelEntry }
   /** The entry joins the tail and is granted at once. */
   | { readonly what: "take"; readonly entry: ModelEntry }
-  /** The entry would not have been granted at the tail. */
+  /** The entry would not be granted at the tail. */
   | { readonly what: "refuse"; readonly entry: ModelEntry }
-  /** The entry leaves: it was released, or it expired. */
+  /** The entry leaves. */
   | { readonly what: "remove"; readonly entry: ModelEntry }
-  /** Somebody was shown the queue. */
-  | { readonly what: "list"; readonly holders: readonly bigint[]; readonly waiters: readonly bigint[] };
+  /** Somebody is shown the queue. */
+  | {
+      readonly what: "list";
+      readonly holders: readonly ModelEntry[];
+      readonly waiters: readonly ModelEntry[];
+      /** Those waiters that may wait for an entry that is not in the model. */
+      readonly behindStrangers: ReadonlySet<ModelEntry>;
+    };
 
-/** A queue, first to last, and how many ranked entries were appended. */
+/** A queue, first to last, and how many entries with tokens were appended. */
 export interface LockState {
   readonly queue: readonly ModelEntry[];
-  readonly ranked: number;
+  readonly appended: number;
 }
 
-/** The rules of a queue in arrival order. */
+/** The rules of a queue in arrival order. Entries expire only when something that happened needs them gone. */
 export const lockModel: Model<LockState, LockOp> = {
-  initial: { queue: [], ranked: 0 },
+  initial: { queue: [], appended: 0 },
 
-  step(state, op) {
-    const { queue } = state;
+  step(state, op, horizon) {
+    const { queue, appended } = state;
     switch (op.what) {
       case "append":
         return append(state, op.entry);
-      case "grant": {
-        const at = queue.indexOf(op.entry);
-        return at >= 0 && isGranted(queue, at) ? state : null;
-      }
-      case "take": {
-        const after = append(state, op.entry);
-        return after !== null && isGranted(after.queue, queue.length) ? after : null;
-      }
+      case "grant":
+        return queue.includes(op.entry) ? grant(state, op.entry, horizon) : [];
+      case "take":
+        return append(state, op.entry).flatMap((after) => grant(after, op.entry, horizon));
       case "refuse":
-        return isGranted([...queue, op.entry], queue.length) ? null : state;
+        return isGranted([...queue, op.entry], queue.length) ? [] : [state];
       case "remove":
-        return queue.includes(op.entry)
-          ? { queue: queue.filter((entry) => entry !== op.entry), ranked: state.ranked }
-          : null;
+        return queue.includes(op.entry) ? [{ queue: without(queue, op.entry), appended }] : [];
       default:
-        return shows(queue, op.holders, op.waiters) ? state : null;
+        return list(state, op, horizon);
     }
   },
 
-  key({ queue, ranked }) {
-    let text = `${ranked}`;
+  key({ queue, appended }) {
+    let text = `${appended}`;
     for (const { id } of queue) text += `,${id}`;
     return text;
   },
 };
 
-/** Tokens grow along the queue, so the ranked entries come in order of rank, and none behind a larger token. */
-function append({ queue, ranked }: LockState, entry: ModelEntry): LockState | null {
-  if (entry.rank !== null && entry.rank !== ranked) return null;
-  const { token } = entry;
-  if (token !== null && queue.some((other) => other.token !== null && other.token >= token)) return null;
-  return { queue: [...queue, entry], ranked: entry.rank === null ? ranked : ranked + 1 };
+/** Tokens grow along the queue, so entries that have them join in that order. */
+function append({ queue, appended }: LockState, entry: ModelEntry): LockState[] {
+  if (entry.rank !== null && entry.rank !== appended) return [];
+  return [{ queue: [...queue, entry], appended: entry.rank === null ? appended : appended + 1 }];
+}
+
+/** All ways to have an entry granted, by the expiry of no more than what is in its way. */
+function grant(state: LockState, entry: ModelEntry, horizon: number): LockState[] {
+  const { queue, appended } = state;
+  const at = queue.indexOf(entry);
+  if (isGranted(queue, at)) return [state];
+  const ahead = queue.slice(0, at);
+  const inTheWay = ahead.filter(({ kind }) => kind !== entry.kind || kind === "exclusive");
+  if (inTheWay.some(({ expires }) => expires > horizon)) return [];
+  if (inTheWay.length > 0) {
+    const cleared = queue.filter((other) => !inTheWay.includes(other));
+    return grant({ queue: cleared, appended }, entry, horizon);
+  }
+  // Counted, and too heavy: any of those ahead may be the one that expired.
+  return ahead
+    .filter(({ expires }) => expires <= horizon)
+    .flatMap((expired) => grant({ queue: without(queue, expired), appended }, entry, horizon));
+}
+
+/** What is not shown must have gone; what is shown must be there, and hold or wait as it was shown. */
+function list(state: LockState, op: LockOp & { what: "list" }, horizon: number): LockState[] {
+  const { holders, waiters, behindStrangers } = op;
+  const isShown = (entry: ModelEntry): boolean => holders.includes(entry) || waiters.includes(entry);
+  const queue = state.queue.filter(isShown);
+  if (queue.length !== holders.length + waiters.length) return [];
+  if (state.queue.some((entry) => !isShown(entry) && entry.expires > horizon)) return [];
+  for (const [at, entry] of queue.entries()) {
+    const granted = isGranted(queue, at);
+    if (holders.includes(entry) ? !granted : granted && !behindStrangers.has(entry)) return [];
+  }
+  return [queue.length === state.queue.length ? state : { queue, appended: state.appended }];
 }
 
 /** Exclusive: nobody ahead. Shared: only shared ahead. Counted: what is ahead leaves room. */
@@ -94,18 +125,6 @@ function isGranted(queue: readonly ModelEntry[], at: number): boolean {
   return entry.kind === "shared" || weight <= entry.permits;
 }
 
-/** Whether a listing fits a queue; an entry whose token is not known fits any. */
-function shows(
-  queue: readonly ModelEntry[],
-  holders: readonly bigint[],
-  waiters: readonly bigint[],
-): boolean {
-  if (queue.length !== holders.length + waiters.length) return false;
-  let held = 0;
-  let waiting = 0;
-  for (const [at, { token }] of queue.entries()) {
-    const shown = isGranted(queue, at) ? holders[held++] : waiters[waiting++];
-    if (shown === undefined || (token !== null && token !== shown)) return false;
-  }
-  return true;
+function without(queue: readonly ModelEntry[], entry: ModelEntry): ModelEntry[] {
+  return queue.filter((other) => other !== entry);
 }

@@ -113,3 +113,11 @@ export function firstFrom(grants: readonly Grant[], position: number): number {
   }
   return low;
 }
+
+/** A missing token comes first: whoever has one is later than it. */
+export function compareTokens(a: bigint | undefined, b: bigint | undefined): number {
+  if (a === b) return 0;
+  if (a === undefined) return -1;
+  if (b === undefined) return 1;
+  return a < b ? -1 : 1;
+}

@@ -5,7 +5,7 @@
  * on believing until it hears of it.
  */
 import type { HistoryEvent } from "./history.ts";
-import { rootOf, type Grant, type LockTrace, type Trace } from "./trace.ts";
+import { compareTokens, rootOf, type Grant, type LockTrace, type Trace } from "./trace.ts";
 
 /** Sets believedEnd and end of every grant of a trace whose events are all joined. */
 export function settleValidity(trace: Trace): void {
@@ -62,11 +62,10 @@ function settleSeizures(lock: LockTrace): void {
       if (end === null || (end.type !== "fail" && end.i > grant.ok.i)) seize(grant, invoke);
     }
   }
-  const thieves = lock.attempts.filter(({ call }) => call.invoke.steal === true && call.end?.type !== "fail");
-  settleNumberedThefts(
-    lock.grants,
-    thieves.flatMap(({ grant }) => (grant?.token === undefined ? [] : [grant])),
-  );
+  // One that failed in the end may have taken others out before it did.
+  const thieves = lock.attempts.filter(({ call }) => call.invoke.steal === true);
+  const numbered = thieves.flatMap(({ grant }) => (grant?.token === undefined ? [] : [grant]));
+  settleNumberedThefts(lock.grants, numbered);
   // Where the thief's token is not known, it may have displaced all that were granted before it ended.
   for (const { call, grant } of thieves) {
     if (grant?.token !== undefined) continue;
@@ -96,12 +95,4 @@ function settleNumberedThefts(grants: readonly Grant[], thieves: readonly Grant[
 
 function seize(grant: Grant, by: HistoryEvent): void {
   grant.end = Math.min(grant.end, Math.max(by.i, grant.ok.i));
-}
-
-/** A missing token comes first: whoever has one is later than it. */
-function compareTokens(a: bigint | undefined, b: bigint | undefined): number {
-  if (a === b) return 0;
-  if (a === undefined) return -1;
-  if (b === undefined) return 1;
-  return a < b ? -1 : 1;
 }

@@ -3,7 +3,7 @@
  * queue, so a grant that comes while somebody with a smaller token waits in its way overtakes that waiter.
  */
 import { Fenwick } from "../fenwick.ts";
-import type { Grant, LockTrace } from "../trace.ts";
+import { compareTokens, type Grant, type LockTrace } from "../trace.ts";
 import { holder, quote } from "../words.ts";
 import type { Check, Findings } from "./check.ts";
 
@@ -34,7 +34,7 @@ type Point = readonly [position: number, what: "asks" | "gets" | "ends", grant: 
  * with a larger number that were granted since it was asked for have overtaken it.
  */
 function checkLock(lock: LockTrace, grants: readonly Grant[], overtakes: number, findings: Findings): void {
-  const byToken = grants.toSorted((a, b) => ((a.token ?? 0n) < (b.token ?? 0n) ? -1 : 1));
+  const byToken = grants.toSorted((a, b) => compareTokens(a.token, b.token));
   const points = byToken.flatMap((grant, rank): Point[] => [
     [grant.attempt.call.invoke.i, "asks", grant, rank],
     [grant.ok.i, "gets", grant, rank],
