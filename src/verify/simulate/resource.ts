@@ -42,7 +42,7 @@ export class Resource {
       if (accepted) shelf.newest = token;
     }
     if (accepted) {
-      this.undone += shelf.values.filter((value) => !values.includes(value)).length;
+      if (token === null) this.undone += shelf.values.filter((value) => !values.includes(value)).length;
       shelf.values = values;
     }
     return accepted;
