@@ -55,7 +55,7 @@ export class MemoryStore {
     return snapshot;
   }
 
-  renew({ id, ttlMs }: Renewal): Renewed {
+  renew({ id, seq, ttlMs }: Renewal): Renewed {
     const entry = this.entries.get(id);
     const now = this.clock.recent();
     if (entry === undefined) return { outcome: "gone", evicted: this.evicted.has(id) };
@@ -63,6 +63,7 @@ export class MemoryStore {
       this.take(entry);
       return { outcome: "gone" };
     }
+    if (seq !== undefined && seq !== entry.seq) return { outcome: "gone" };
     entry.expiresAt = Math.max(entry.expiresAt, now + ttlMs);
     return { outcome: "renewed", expiresInMs: entry.expiresInMs };
   }
