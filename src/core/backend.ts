@@ -81,6 +81,11 @@ export interface Snapshot {
 export interface Renewal {
   readonly queue: string;
   readonly id: string;
+  /**
+   * The seq that the client knows its entry by. An entry that expired and was appended again has another one: then the
+   * one that is meant is gone.
+   */
+  readonly seq?: bigint;
   readonly ttlMs: number;
 }
 

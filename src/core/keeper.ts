@@ -144,7 +144,7 @@ export class Keeper {
     let answers: readonly Renewed[];
     try {
       answers = await this.#backend.renew(
-        claims.map(({ queue, id, wish }) => ({ queue, id, ttlMs: wish.ttlMs })),
+        claims.map(({ queue, id, seq, wish }) => ({ queue, id, seq, ttlMs: wish.ttlMs })),
       );
     } catch (cause) {
       answers = claims.map(() => ({ outcome: "unknown", cause }));

@@ -57,7 +57,7 @@ export class MemoryStore {
     return this.lastSeq;
   }
 
-  renew({ queue, id, ttlMs }: Renewal): Renewed {
+  renew({ queue, id, seq, ttlMs }: Renewal): Renewed {
     const entry = this.lines.get(queue)?.find(id);
     const now = this.clock.now();
     if (entry === undefined) return { outcome: "gone", evicted: this.evicted.has(id) };
@@ -65,6 +65,7 @@ export class MemoryStore {
       this.take(entry);
       return { outcome: "gone" };
     }
+    if (seq !== undefined && entry.seq !== seq) return { outcome: "gone" };
     entry.expiresAt = Math.max(entry.expiresAt, now + ttlMs);
     return { outcome: "renewed", expiresInMs: entry.expiresInMs };
   }

@@ -1,0 +1,92 @@
+/**
+ * F1: nobody is overtaken more often than the bound. Where a backend keeps arrival order a token is a place in the
+ * queue, so a grant that comes while somebody with a smaller token waits in its way overtakes that waiter.
+ */
+import { Fenwick } from "../fenwick.ts";
+import { compareTokens, type Grant, type LockTrace } from "../trace.ts";
+import { holder, quote } from "../words.ts";
+import type { Check, Findings } from "./check.ts";
+
+/** Counts, for each grant, those that passed it while it waited. */
+export const checkFairness: Check = (trace, findings, { overtakes }) => {
+  let looked = 0;
+  for (const lock of trace.locks.values()) {
+    const numbered = lock.grants.filter(({ token }) => token !== undefined);
+    looked += numbered.length;
+    if (!isSorted(numbered)) checkLock(lock, numbered, overtakes, findings);
+  }
+  return looked;
+};
+
+function isSorted(grants: readonly Grant[]): boolean {
+  let last = -1n;
+  for (const { token } of grants) {
+    if (token === undefined || token < last) return false;
+    last = token;
+  }
+  return true;
+}
+
+type Point = readonly [position: number, what: "asks" | "gets" | "ends", grant: Grant, rank: number];
+
+/**
+ * Steps: 1. number the grants by token; 2. walk along their requests, grants and ends in order; 3. at each grant, those
+ * with a larger number that were granted since it was asked for have overtaken it.
+ */
+function checkLock(lock: LockTrace, grants: readonly Grant[], overtakes: number, findings: Findings): void {
+  const byToken = grants.toSorted((a, b) => compareTokens(a.token, b.token));
+  const points = byToken.flatMap((grant, rank): Point[] => [
+    [grant.attempt.call.invoke.i, "asks", grant, rank],
+    [grant.ok.i, "gets", grant, rank],
+    [grant.end, "ends", grant, rank],
+  ]);
+  points.sort((a, b) => a[0] - b[0]);
+  const passed = new Fenwick(grants.length);
+  const passedByWriters = new Fenwick(grants.length);
+  const weights = new Fenwick(grants.length);
+  const before = new Map<Grant, number>();
+  const overtakers = new Set<Grant>();
+  for (const [, what, grant, rank] of points) {
+    const passing = grant.kind === "shared" ? passedByWriters : passed;
+    if (what === "asks") {
+      before.set(grant, passing.above(rank));
+      weights.add(rank, grant.weight);
+    } else if (what === "ends") {
+      weights.add(rank, -grant.weight);
+    } else {
+      const times = passing.above(rank) - (before.get(grant) ?? 0);
+      if (times > overtakes) report(lock, grant, overtakers, overtakes, findings);
+      if (grant.steal || fits(grant, rank, weights)) continue;
+      overtakers.add(grant);
+      passed.add(rank, 1);
+      if (grant.kind === "exclusive") passedByWriters.add(rank, 1);
+    }
+  }
+}
+
+/** A counted grant that fits beside all that is surely ahead of it passes nobody: they were grantable too. */
+function fits(grant: Grant, rank: number, weights: Fenwick): boolean {
+  return grant.kind === "counted" && weights.below(rank) + grant.weight <= grant.permits;
+}
+
+function report(
+  lock: LockTrace,
+  waiter: Grant,
+  overtakers: ReadonlySet<Grant>,
+  overtakes: number,
+  findings: Findings,
+): void {
+  const { invoke } = waiter.attempt.call;
+  const passing = [...overtakers].filter(
+    (other) =>
+      other.ok.i > invoke.i &&
+      (other.token ?? 0n) > (waiter.token ?? 0n) &&
+      (waiter.kind !== "shared" || other.kind === "exclusive"),
+  );
+  const proof = passing.slice(0, overtakes + 1);
+  const ahead = proof.map(holder).join(", ");
+  findings.violate(
+    `${ahead} got ${quote(lock.name)} before ${holder(waiter)}, which stood ahead in the queue.`,
+    [invoke, ...proof.map(({ ok }) => ok), waiter.ok],
+  );
+}
