@@ -1,6 +1,7 @@
 /** What a holder has: held by the clock, a signal, a release that tells what became of it. */
 import { describe, expect, it } from "vitest";
 import { LockError } from "../../src/core/errors.ts";
+import { marginMs } from "../../src/core/keeper.ts";
 import { hanging, rejection, track } from "../helpers/promises.ts";
 import { rig } from "../helpers/rig.ts";
 
