@@ -402,6 +402,8 @@ export class Claim {
     }
     if (now >= wait.answerBy) {
       const text = `the store has not answered within the ttl of ${showMs(this.wish.ttlMs)}`;
+      // Whoever does not want to wait has waited long enough.
+      if (this.entry.onlyIfGranted === true) wait.tries = appendTries;
       this.failed(wait.question, report.errorOf(this, "LOCK_OUTCOME_UNKNOWN", text));
     }
     if (now >= wait.lookAt && !wait.asking) this.ask();
