@@ -5,13 +5,16 @@
 import { Agenda } from "./agenda.ts";
 import type { Backend, Renewed } from "./backend.ts";
 import type { Claim } from "./claim.ts";
-import type { Clock, Random } from "./clock.ts";
+import type { Clock, Random, Timer } from "./clock.ts";
 
 /** How many entries one renew call carries at most. */
 const batchSize = 500;
 
 /** How many times a removal that failed is tried again. */
 const removalTries = 5;
+
+/** How long an index of all claims is kept. */
+const indexMs = 100;
 
 /** How long close waits for calls that are under way, and again for what is being taken back. */
 const closeMs = 2_000;
@@ -30,6 +33,8 @@ export class Keeper {
   /** Where on the grid of moments this client renews: a fraction that differs between clients. */
   readonly #phase: number;
   readonly #removals = new Set<Promise<void>>();
+  #byId: Map<string, Claim> | null = null;
+  #forgetting: Timer | null = null;
   /** Whose moment has come: off the agenda until each has been attended to. */
   #attended: readonly Claim[] = [];
 
@@ -99,6 +104,7 @@ export class Keeper {
     await this.#within(closeMs, Promise.all(closing));
     await this.#within(closeMs, Promise.all(this.#removals));
     this.#agenda.clear();
+    this.#forget();
   }
 
   #within(ms: number, work: Promise<unknown>): Promise<void> {
@@ -128,8 +134,21 @@ export class Keeper {
 
   /** Asks the store about an entry that it says was evicted. */
   #check(queue: string, id: string): void {
-    const claim = this.claims().find((kept) => kept.id === id && kept.queue === queue);
-    if (claim?.joined) this.#renew([claim]);
+    const claim = this.#byId?.get(id) ?? this.#indexed().get(id);
+    if (claim?.alive && claim.joined && claim.queue === queue) this.#renew([claim]);
+  }
+
+  /** All claims by id: made when somebody evicts, and kept for a moment, since a theft may evict many. */
+  #indexed(): Map<string, Claim> {
+    this.#forgetting ??= this.#clock.after(indexMs, () => this.#forget());
+    this.#byId = new Map(this.claims().map((claim) => [claim.id, claim]));
+    return this.#byId;
+  }
+
+  #forget(): void {
+    this.#forgetting?.cancel();
+    this.#forgetting = null;
+    this.#byId = null;
   }
 
   #renew(claims: readonly Claim[]): void {
