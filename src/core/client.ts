@@ -63,7 +63,7 @@ export class LockClient implements Client {
   #ended(call: Promise<unknown>, patienceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.clock.after(patienceMs, resolve);
-      void call.then(ignore, ignore).then(() => {
+      void call.catch(ignore).finally(() => {
         timer.cancel();
         resolve();
       });

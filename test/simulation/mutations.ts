@@ -34,11 +34,6 @@ export const mutations: readonly Mutation[] = [
     to: "this.believe(sentAt, this.wish.ttlMs)",
   },
   {
-    name: "a renewal does not say which entry it means",
-    from: "({ queue, id, seq, ttlMs: wish.ttlMs })",
-    to: "({ queue, id, ttlMs: wish.ttlMs })",
-  },
-  {
     name: "an append that is answered after the caller gave up is not given back",
     from: "if (mayBeThere)\n            this.giveBack();",
     to: "",
@@ -64,11 +59,6 @@ export const mutations: readonly Mutation[] = [
     to: 'return this.joined && !boundReached && this.state !== "waiting";',
   },
   {
-    name: "a hint about an earlier place in the queue is believed",
-    from: "if (fresh !== undefined && fresh.self.seq === this.seq)",
-    to: "if (fresh !== undefined)",
-  },
-  {
     name: "a waiter looks again only when it is told to",
     from: "this.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();",
     to: "",
@@ -80,7 +70,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "an append without an answer holds up all later ones",
-    from: "sent.then(() => this.#ended(answer, patienceMs))",
+    from: "this.#ended(answer, patienceMs)",
     to: "answer.then(ignore, ignore)",
   },
   {
@@ -107,11 +97,6 @@ export const mutations: readonly Mutation[] = [
     name: "the store takes out the first entry when it does not know the one to remove",
     from: "const entry = this.entries.get(id);\n        if (entry === undefined || entry.line.queue !== queue)",
     to: "const entry = this.entries.get(id) ?? this.lines.get(queue)?.first ?? undefined;\n        if (entry === undefined)",
-  },
-  {
-    name: "the store renews what has expired",
-    from: "if (entry.expiresAt <= now) {\n            this.take(entry);\n            return",
-    to: "if (false) {\n            return",
   },
   {
     name: "a parallel branch enters a section at once",
