@@ -300,7 +300,7 @@ export class Claim {
       const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
       for (const entry of ahead) {
         if (this.state !== "waiting" || question !== this.question) break;
-        await backend.remove(this.queue, entry.id, true);
+        await backend.remove(this.queue, entry.id, true, entry.seq);
       }
       if (channels.steal.hasSubscribers) {
         const evicted = ahead.map(({ id, seq }) => ({ id, token: seq }));

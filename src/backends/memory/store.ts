@@ -68,9 +68,10 @@ export class MemoryStore {
     return { outcome: "renewed", expiresInMs: entry.expiresInMs };
   }
 
-  remove(queue: string, id: string, evict: boolean): boolean {
+  remove(queue: string, id: string, evict: boolean, seq?: bigint): boolean {
     const entry = this.entries.get(id);
     if (entry === undefined || entry.line.queue !== queue) return false;
+    if (seq !== undefined && entry.seq !== seq) return false;
     const wasLive = entry.expiresAt > this.clock.recent();
     if (evict && wasLive) this.evicted.set(id, entry.expiresAt);
     this.take(entry);
