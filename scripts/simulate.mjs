@@ -18,7 +18,7 @@ const chunk = 100;
  */
 
 if (isMainThread) process.exitCode = await main();
-else parentPort?.on("message", async (from) => parentPort?.postMessage(await runChunk(from)));
+else parentPort?.on("message", async (from) => parentPort?.postMessage(await runChunk(from), []));
 
 async function main() {
   const asked = readArguments();
@@ -76,10 +76,10 @@ async function runMany(from, seeds, jobs) {
   const work = async () => {
     const worker = new Worker(new URL(import.meta.url), { resourceLimits: { maxYoungGenerationSizeMb: 64 } });
     while (next < until && !failed()) {
-      const seeds = { from: next, until: Math.min(until, next + chunk) };
-      next = seeds.until;
-      const report = await ask(worker, seeds);
-      done += seeds.until - seeds.from;
+      const part = { from: next, until: Math.min(until, next + chunk) };
+      next = part.until;
+      const report = await ask(worker, part);
+      done += part.until - part.from;
       grants += report.grants;
       undone += report.undone;
       findings.push(...report.findings);
@@ -112,7 +112,7 @@ function ask(worker, seeds) {
       worker.off("error", reject);
       resolve(report);
     });
-    worker.postMessage(seeds);
+    worker.postMessage(seeds, []);
   });
 }
 

@@ -146,9 +146,10 @@ export interface Backend {
 
   /**
    * Takes an entry out: leaving the queue and releasing are the same thing. True if it was there.
-   * With `evict`, says that somebody else than its owner takes it out: renew then answers `evicted` where it can.
+   * With `evict`, says that somebody else than its owner takes it out: renew then answers `evicted` where it can. With a
+   * seq, only the entry that has it is meant: whoever was evicted may have joined again with the same id.
    */
-  remove(queue: string, id: string, evict?: boolean): Answer<boolean>;
+  remove(queue: string, id: string, evict?: boolean, seq?: bigint): Answer<boolean>;
 
   /** The live entries of a queue, first to last. */
   list(queue: string): Promise<readonly Entry[]>;

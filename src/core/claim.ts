@@ -332,7 +332,7 @@ export class Claim {
       const evicted: Entry[] = [];
       for (const entry of evictionOrder(ahead)) {
         if (this.state !== "waiting" || question !== wait.question) break;
-        if (await backend.remove(this.queue, entry.id, true)) evicted.push(entry);
+        if (await backend.remove(this.queue, entry.id, true, entry.seq)) evicted.push(entry);
       }
       report.reportSteal(this, evicted);
       if (this.state === "ended") this.tooLate(true);

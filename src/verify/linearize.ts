@@ -21,6 +21,8 @@ export interface TimedOp<Op> {
   readonly call: number;
   /** Infinity: it was never answered, and may have happened at any time from call on, or never. */
   readonly end: number;
+  /** An op that is known to come before this one. */
+  readonly after?: TimedOp<Op> | undefined;
 }
 
 /** How a search ended. */
@@ -51,6 +53,7 @@ interface Slot<Op> {
   /** Its place among the ops that ended, or among those that did not. */
   readonly at: number;
   readonly ended: boolean;
+  after: Slot<Op> | undefined;
   done: boolean;
 }
 
@@ -83,9 +86,12 @@ class Search<State, Op> {
     const slots = (ended: boolean): Slot<Op>[] =>
       sorted
         .filter(({ end }) => (end !== Infinity) === ended)
-        .map((timed, at) => ({ timed, at, ended, done: false }));
+        .map((timed, at) => ({ timed, at, ended, after: undefined, done: false }));
     this.#ended = slots(true);
     this.#open = slots(false);
+    const all = [...this.#ended, ...this.#open];
+    const slotOf = new Map(all.map((slot) => [slot.timed, slot]));
+    for (const slot of all) slot.after = slot.timed.after && slotOf.get(slot.timed.after);
   }
 
   run(limit: number): Linearization<Op> {
@@ -167,24 +173,34 @@ class Search<State, Op> {
       near.push(slot);
       horizon = Math.min(horizon, slot.timed.end);
     }
-    const ready = near.filter(({ timed }) => timed.call <= horizon);
+    const ready = near.filter(({ timed, after }) => timed.call <= horizon && after?.done !== false);
     if (ready.length > 1) ready.sort((a, b) => a.timed.end - b.timed.end);
     for (const slot of this.#open) {
       if (slot.timed.call > horizon) break;
-      if (!slot.done) ready.push(slot);
+      if (!slot.done && slot.after?.done !== false) ready.push(slot);
     }
     return [ready, horizon];
   }
 
-  /** Which ops are done, and the state. What is done beyond `low` was called before `low` ended, so the list is short. */
+  /**
+   * Which ops are done, sixteen to a character, and the state. What is done beyond `low` was called before `low` ended,
+   * so the list is as short as few calls overlap, however long the history.
+   */
   #configuration(state: State): string {
-    let text = `${this.#low}`;
     const horizon = this.#ended[this.#low]?.timed.end ?? 0;
+    let text = `${this.#low}:`;
+    let bits = 0;
+    let count = 0;
     for (let at = this.#low + 1; at < this.#ended.length; at += 1) {
       const slot = this.#ended[at];
       if (slot === undefined || slot.timed.call > horizon) break;
-      if (slot.done) text += `,${at}`;
+      bits = (bits << 1) | Number(slot.done);
+      count += 1;
+      if (count % 16 > 0) continue;
+      text += String.fromCharCode(bits);
+      bits = 0;
     }
+    text += String.fromCharCode(bits);
     for (const slot of this.#open) if (slot.done) text += `;${slot.at}`;
     return `${text}|${this.#model.key(state)}`;
   }

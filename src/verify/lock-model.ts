@@ -12,8 +12,6 @@ export interface ModelEntry {
   readonly weight: number;
   readonly permits: number;
   readonly token: bigint | null;
-  /** Its place among the tokens that were given out; null where it has none. */
-  readonly rank: number | null;
   /** From this moment on it may expire, unseen; Infinity where it surely did not. */
   readonly expires: number;
 }
@@ -30,101 +28,95 @@ export type LockOp =
   | { readonly what: "refuse"; readonly entry: ModelEntry }
   /** The entry leaves. */
   | { readonly what: "remove"; readonly entry: ModelEntry }
+  /** Somebody is shown what no queue can look like. */
+  | { readonly what: "nonsense" }
   /** Somebody is shown the queue. */
   | {
       readonly what: "list";
-      readonly holders: readonly ModelEntry[];
-      readonly waiters: readonly ModelEntry[];
+      readonly holders: ReadonlySet<ModelEntry>;
+      readonly waiters: ReadonlySet<ModelEntry>;
       /** Those waiters that may wait for an entry that is not in the model. */
       readonly behindStrangers: ReadonlySet<ModelEntry>;
     };
 
-/** A queue, first to last, and how many entries with tokens were appended. */
-export interface LockState {
-  readonly queue: readonly ModelEntry[];
-  readonly appended: number;
-}
+/** A queue, first to last. */
+export type LockState = readonly ModelEntry[];
 
 /** The rules of a queue in arrival order. Entries expire only when something that happened needs them gone. */
 export const lockModel: Model<LockState, LockOp> = {
-  initial: { queue: [], appended: 0 },
+  initial: [],
 
-  step(state, op, horizon) {
-    const { queue, appended } = state;
+  step(queue, op, horizon) {
     switch (op.what) {
       case "append":
-        return append(state, op.entry);
+        return [[...queue, op.entry]];
       case "grant":
-        return queue.includes(op.entry) ? grant(state, op.entry, horizon) : [];
+        return queue.includes(op.entry) ? grant(queue, op.entry, horizon) : [];
       case "take":
-        return append(state, op.entry).flatMap((after) => grant(after, op.entry, horizon));
+        return grant([...queue, op.entry], op.entry, horizon);
       case "refuse":
-        return isGranted([...queue, op.entry], queue.length) ? [] : [state];
+        return isGranted([...queue, op.entry], queue.length) ? [] : [queue];
       case "remove":
-        return queue.includes(op.entry) ? [{ queue: without(queue, op.entry), appended }] : [];
+        return queue.includes(op.entry) ? [without(queue, op.entry)] : [];
+      case "nonsense":
+        return [];
       default:
-        return list(state, op, horizon);
+        return list(queue, op, horizon);
     }
   },
 
-  key({ queue, appended }) {
-    let text = `${appended}`;
-    for (const { id } of queue) text += `,${id}`;
+  key(queue) {
+    let text = "";
+    for (const { id } of queue) text += `${id},`;
     return text;
   },
 };
 
-/** Tokens grow along the queue, so entries that have them join in that order. */
-function append({ queue, appended }: LockState, entry: ModelEntry): LockState[] {
-  if (entry.rank !== null && entry.rank !== appended) return [];
-  return [{ queue: [...queue, entry], appended: entry.rank === null ? appended : appended + 1 }];
-}
-
 /** All ways to have an entry granted, by the expiry of no more than what is in its way. */
-function grant(state: LockState, entry: ModelEntry, horizon: number): LockState[] {
-  const { queue, appended } = state;
+function grant(queue: LockState, entry: ModelEntry, horizon: number): LockState[] {
   const at = queue.indexOf(entry);
-  if (isGranted(queue, at)) return [state];
+  if (isGranted(queue, at)) return [queue];
   const ahead = queue.slice(0, at);
-  const inTheWay = ahead.filter(({ kind }) => kind !== entry.kind || kind === "exclusive");
-  if (inTheWay.some(({ expires }) => expires > horizon)) return [];
-  if (inTheWay.length > 0) {
-    const cleared = queue.filter((other) => !inTheWay.includes(other));
-    return grant({ queue: cleared, appended }, entry, horizon);
+  const inTheWay = new Set(ahead.filter(({ kind }) => kind !== entry.kind || kind === "exclusive"));
+  for (const { expires } of inTheWay) if (expires > horizon) return [];
+  if (inTheWay.size > 0) {
+    const cleared = queue.filter((other) => !inTheWay.has(other));
+    return grant(cleared, entry, horizon);
   }
   // Counted, and too heavy: any of those ahead may be the one that expired.
   return ahead
     .filter(({ expires }) => expires <= horizon)
-    .flatMap((expired) => grant({ queue: without(queue, expired), appended }, entry, horizon));
+    .flatMap((expired) => grant(without(queue, expired), entry, horizon));
 }
 
 /** What is not shown must have gone; what is shown must be there, and hold or wait as it was shown. */
-function list(state: LockState, op: LockOp & { what: "list" }, horizon: number): LockState[] {
+function list(queue: LockState, op: LockOp & { what: "list" }, horizon: number): LockState[] {
   const { holders, waiters, behindStrangers } = op;
-  const isShown = (entry: ModelEntry): boolean => holders.includes(entry) || waiters.includes(entry);
-  const queue = state.queue.filter(isShown);
-  if (queue.length !== holders.length + waiters.length) return [];
-  if (state.queue.some((entry) => !isShown(entry) && entry.expires > horizon)) return [];
-  for (const [at, entry] of queue.entries()) {
-    const granted = isGranted(queue, at);
-    if (holders.includes(entry) ? !granted : granted && !behindStrangers.has(entry)) return [];
+  const shown = queue.filter((entry) => holders.has(entry) || waiters.has(entry));
+  if (shown.length !== holders.size + waiters.size) return [];
+  const gone = queue.filter((entry) => !holders.has(entry) && !waiters.has(entry));
+  if (gone.some(({ expires }) => expires > horizon)) return [];
+  for (const [at, entry] of shown.entries()) {
+    const granted = isGranted(shown, at);
+    if (holders.has(entry) ? !granted : granted && !behindStrangers.has(entry)) return [];
   }
-  return [queue.length === state.queue.length ? state : { queue, appended: state.appended }];
+  return [gone.length === 0 ? queue : shown];
 }
 
 /** Exclusive: nobody ahead. Shared: only shared ahead. Counted: what is ahead leaves room. */
-function isGranted(queue: readonly ModelEntry[], at: number): boolean {
+function isGranted(queue: LockState, at: number): boolean {
   const entry = queue[at];
   if (entry === undefined) return false;
   if (entry.kind === "exclusive") return at === 0;
   let weight = entry.weight;
-  for (const other of queue.slice(0, at)) {
-    if (other.kind !== entry.kind) return false;
+  for (let before = 0; before < at; before += 1) {
+    const other = queue[before];
+    if (other?.kind !== entry.kind) return false;
     weight += other.weight;
   }
   return entry.kind === "shared" || weight <= entry.permits;
 }
 
-function without(queue: readonly ModelEntry[], entry: ModelEntry): ModelEntry[] {
+function without(queue: LockState, entry: ModelEntry): LockState {
   return queue.filter((other) => other !== entry);
 }

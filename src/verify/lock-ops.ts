@@ -5,7 +5,14 @@
  */
 import type { TimedOp } from "./linearize.ts";
 import type { LockOp, ModelEntry } from "./lock-model.ts";
-import type { Attempt, Call, GrantKind, LockTrace, Trace } from "./trace.ts";
+import {
+  compareTokens,
+  type Attempt,
+  type Call,
+  type GrantKind,
+  type LockTrace,
+  type Trace,
+} from "./trace.ts";
 import { firstAt } from "./validity.ts";
 
 /** A request that may have been in the queue at any moment from `from` to `until`. */
@@ -19,27 +26,37 @@ interface Stranger {
 export function lockOps(trace: Trace, lock: LockTrace): TimedOp<LockOp>[] {
   const strangers = findStrangers(lock);
   const byToken = new Map<bigint, ModelEntry>();
+  const joined = new Map<Attempt, TimedOp<LockOp>>();
   const ops: TimedOp<LockOp>[] = [];
-  const ranks = rankTokens(lock);
-  for (const [id, attempt] of lock.attempts.entries()) {
-    const { call, grant } = attempt;
-    const { invoke, end } = call;
-    if (end?.type !== "ok" || (grant !== null && grant.parent !== null)) continue;
-    const entry = entryOf(trace, attempt, id, ranks.get(attempt) ?? null);
-    const during = { call: invoke.i, end: end.i };
-    if (grant === null) {
-      if (!strangers.some((stranger) => overlaps(stranger, during) && blocks(stranger, entry))) {
-        ops.push({ op: { what: "refuse", entry }, ...during });
-      }
-      continue;
-    }
-    if (entry.token !== null) byToken.set(entry.token, entry);
-    if (invoke.f === "try") ops.push({ op: { what: "take", entry }, ...during });
-    else {
-      ops.push({ op: { what: "append", entry }, ...during }, { op: { what: "grant", entry }, ...during });
-    }
+  // Tokens grow along the queue, so entries join it in that order.
+  let before: TimedOp<LockOp> | undefined;
+  for (const grant of lock.grants.toSorted((a, b) => compareTokens(a.token, b.token))) {
+    const { attempt, token } = grant;
+    const entry = entryOf(trace, attempt, joined.size);
+    const during = { call: attempt.call.invoke.i, end: grant.ok.i };
+    const what = attempt.call.invoke.f === "try" ? "take" : "append";
+    const join: TimedOp<LockOp> = {
+      op: { what, entry },
+      ...during,
+      after: token === undefined ? undefined : before,
+    };
+    ops.push(join);
+    if (what === "append") ops.push({ op: { what: "grant", entry }, ...during, after: join });
     const left = releasedOk(attempt);
-    if (left?.end) ops.push({ op: { what: "remove", entry }, call: left.invoke.i, end: left.end.i });
+    if (left?.end)
+      ops.push({ op: { what: "remove", entry }, call: left.invoke.i, end: left.end.i, after: join });
+    joined.set(attempt, join);
+    if (token === undefined) continue;
+    byToken.set(token, entry);
+    before = join;
+  }
+  for (const attempt of lock.attempts) {
+    const { invoke, end } = attempt.call;
+    if (end?.busy !== true) continue;
+    const entry = entryOf(trace, attempt, -1);
+    const during = { call: invoke.i, end: end.i };
+    const explained = strangers.some((stranger) => overlaps(stranger, during) && blocks(stranger, entry));
+    if (!explained) ops.push({ op: { what: "refuse", entry }, ...during });
   }
   const numbered = lock.grants.every(({ token }) => token !== undefined);
   for (const query of lock.queries) {
@@ -49,15 +66,7 @@ export function lockOps(trace: Trace, lock: LockTrace): TimedOp<LockOp>[] {
   return ops;
 }
 
-function rankTokens(lock: LockTrace): ReadonlyMap<Attempt, number> {
-  const numbered = lock.grants.flatMap(({ attempt, token }) =>
-    token === undefined ? [] : [{ attempt, token }],
-  );
-  numbered.sort((a, b) => (a.token < b.token ? -1 : a.token > b.token ? 1 : 0));
-  return new Map(numbered.map(({ attempt }, rank) => [attempt, rank]));
-}
-
-function entryOf(trace: Trace, attempt: Attempt, id: number, rank: number | null): ModelEntry {
+function entryOf(trace: Trace, attempt: Attempt, id: number): ModelEntry {
   const { invoke, end } = attempt.call;
   return {
     id,
@@ -65,7 +74,6 @@ function entryOf(trace: Trace, attempt: Attempt, id: number, rank: number | null
     weight: invoke.weight ?? end?.weight ?? 1,
     permits: invoke.permits ?? end?.permits ?? 1,
     token: end?.token ?? null,
-    rank,
     expires: expiryOf(trace, attempt),
   };
 }
@@ -148,14 +156,11 @@ function listOp(
   const headHolds = firstWaiter === undefined || (firstHolder !== undefined && firstHolder < firstWaiter);
   const sound = headHolds && isAscending(holders) && isAscending(waiters);
   if (!sound || strange.length > strangers.filter((stranger) => overlaps(stranger, during)).length) {
-    return {
-      op: { what: "list", holders: [IMPOSSIBLE], waiters: [], behindStrangers: new Set() },
-      ...during,
-    };
+    return { op: { what: "nonsense" }, ...during };
   }
-  const known = (tokens: readonly bigint[]): ModelEntry[] =>
-    tokens.flatMap((token) => byToken.get(token) ?? []);
-  const behind = known(waiters).filter((entry) => strange.some((token) => token < (entry.token ?? 0n)));
+  const known = (tokens: readonly bigint[]): Set<ModelEntry> =>
+    new Set(tokens.flatMap((token) => byToken.get(token) ?? []));
+  const behind = [...known(waiters)].filter((entry) => strange.some((token) => token < (entry.token ?? 0n)));
   const op: LockOp = {
     what: "list",
     holders: known(holders),
@@ -164,17 +169,6 @@ function listOp(
   };
   return { op, ...during };
 }
-
-/** Never in any queue. */
-const IMPOSSIBLE: ModelEntry = {
-  id: -1,
-  kind: "exclusive",
-  weight: 1,
-  permits: 1,
-  token: null,
-  rank: null,
-  expires: Infinity,
-};
 
 function releasedOk({ releases }: Attempt): Call | undefined {
   return releases.find(({ end }) => end?.type === "ok");

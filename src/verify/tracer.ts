@@ -42,9 +42,9 @@ class Tracer implements Trace {
     }
     for (const attempt of this.attempts.values()) {
       if (attempt.call.end === null) this.open.push(attempt.call);
-      this.open.push(...attempt.open);
+      for (const call of attempt.open) this.open.push(call);
     }
-    for (const calls of this.#openOfProc.values()) this.open.push(...calls);
+    for (const calls of this.#openOfProc.values()) for (const call of calls) this.open.push(call);
     settleValidity(this);
     return this;
   }

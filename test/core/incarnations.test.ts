@@ -23,3 +23,13 @@ it("a renewal of an earlier entry with the same id is answered gone", async () =
   expect(first).toMatchObject({ outcome: "gone" });
   expect(second).toMatchObject({ outcome: "renewed" });
 });
+
+it("an eviction of an earlier entry with the same id takes out nothing", async () => {
+  const clock = new ManualClock();
+  const backend = memoryBackend({ clock });
+  const before = backend.append("a", entry)?.self.seq ?? 0n;
+  expect(backend.remove("a", entry.id, true, before)).toBe(true);
+  const after = backend.append("a", entry)?.self.seq ?? 0n;
+  expect(backend.remove("a", entry.id, true, before)).toBe(false);
+  expect(backend.remove("a", entry.id, true, after)).toBe(true);
+});

@@ -9,7 +9,8 @@ import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 function slowFirstAppend(clock: ManualClock): { backend: Backend; answer: () => void } {
   const inner = memoryBackend({ clock });
   let appends = 0;
-  let answer = (): void => {};
+  let held: ((snapshot: Snapshot | null) => void) | null = null;
+  let kept: Snapshot | null = null;
   const backend: Backend = {
     name: inner.name,
     traits: { ...inner.traits, callOrder: false },
@@ -18,7 +19,8 @@ function slowFirstAppend(clock: ManualClock): { backend: Backend; answer: () => 
       appends += 1;
       if (appends > 1) return Promise.resolve(snapshot);
       return new Promise<Snapshot | null>((resolve) => {
-        answer = () => resolve(snapshot);
+        held = resolve;
+        kept = snapshot;
       });
     },
     renew: (renewals) => inner.renew(renewals),
@@ -29,7 +31,7 @@ function slowFirstAppend(clock: ManualClock): { backend: Backend; answer: () => 
   };
   return {
     backend: Object.assign(backend, { queues: (prefix: string) => inner.queues(prefix) }),
-    answer: () => answer(),
+    answer: () => held?.(kept),
   };
 }
 

@@ -101,6 +101,20 @@ describe("a register", () => {
     expect(linearize(register, [...timed, unread])).toMatchObject({ verdict: "invalid", stuck: unread });
   });
 
+  it("keeps to an order that is known", () => {
+    const one: TimedOp<RegisterOp> = { op: { write: true, value: 1 }, call: 0, end: 10 };
+    const two: TimedOp<RegisterOp> = { op: { write: true, value: 2 }, call: 1, end: 11 };
+    const read: TimedOp<RegisterOp> = { op: { write: false, value: 1 }, call: 20, end: 21 };
+    expect(linearize(register, [one, two, read])).toMatchObject({
+      verdict: "valid",
+      order: [two, one, read],
+    });
+    expect(linearize(register, [one, { ...two, after: one }, read])).toMatchObject({
+      verdict: "invalid",
+      stuck: read,
+    });
+  });
+
   it("takes a long history in its stride", () => {
     const timed = [...Array(50_000).keys()].map((at): TimedOp<RegisterOp> => {
       const value = Math.floor(at / 2);
@@ -137,12 +151,14 @@ describe("a lock", () => {
         const waiters = queue.filter((entry) => !holds(queue, entry));
         return same(holders, op.holders) && same(waiters, op.waiters) ? [queue] : [];
       }
+      case "nonsense":
+        return [];
       default:
         return queue.includes(op.entry) ? [queue.filter((entry) => entry !== op.entry)] : [];
     }
   };
-  const same = (a: Queue, b: Queue): boolean =>
-    a.length === b.length && a.every((entry) => b.includes(entry));
+  const same = (a: Queue, b: ReadonlySet<ModelEntry>): boolean =>
+    a.length === b.size && a.every((entry) => b.has(entry));
 
   const kinds: Arbitrary<ModelEntry["kind"]> = constantFrom("exclusive", "exclusive", "shared", "counted");
   const entries = array(
@@ -172,7 +188,6 @@ describe("a lock", () => {
             weight,
             permits: 2,
             token: null,
-            rank: null,
             expires: never ? Infinity : expires,
           };
         });
@@ -193,7 +208,12 @@ describe("a lock", () => {
           const shown = all.filter(({ id }) => (list.shown & (1 << id)) !== 0);
           const isHeld = ({ id }: ModelEntry): boolean => (list.held & (1 << id)) !== 0;
           const [holders, waiters] = [shown.filter(isHeld), shown.filter((entry) => !isHeld(entry))];
-          const op: LockOp = { what: "list", holders, waiters, behindStrangers: new Set() };
+          const op: LockOp = {
+            what: "list",
+            holders: new Set(holders),
+            waiters: new Set(waiters),
+            behindStrangers: new Set(),
+          };
           timed.push({ op, call: list.call, length: list.length });
         }
         const ops = spread(timed);

@@ -50,8 +50,8 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
     return renewals.map((renewal) => store.renew(renewal));
   }
 
-  remove(queue: string, id: string, evict = false): boolean {
-    return this.#open().remove(queue, id, evict);
+  remove(queue: string, id: string, evict = false, seq?: bigint): boolean {
+    return this.#open().remove(queue, id, evict, seq);
   }
 
   async list(queue: string): Promise<readonly Entry[]> {

@@ -70,9 +70,9 @@ export class MemoryStore {
     return { outcome: "renewed", expiresInMs: entry.expiresInMs };
   }
 
-  remove(queue: string, id: string, evict: boolean): boolean {
+  remove(queue: string, id: string, evict: boolean, seq?: bigint): boolean {
     const entry = this.lines.get(queue)?.find(id);
-    if (entry === undefined) return false;
+    if (entry === undefined || (seq !== undefined && entry.seq !== seq)) return false;
     const wasLive = entry.expiresAt > this.clock.recent();
     if (evict && wasLive) this.evicted.set(id, entry.expiresAt);
     this.take(entry);

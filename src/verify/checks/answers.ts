@@ -34,6 +34,7 @@ function explain(trace: Trace, lock: LockTrace, { op, end }: TimedOp<LockOp>): s
     case "refuse":
       return `${who} was told that ${name} is busy, but nobody can have held it or been ahead.`;
     case "list":
+    case "nonsense":
       return `${who} was shown a queue of ${name} that it cannot have had.`;
     case "take":
     case "grant":

@@ -58,7 +58,7 @@ function sweepPermits(lock: LockTrace, counted: readonly Grant[], findings: Find
     if (weight <= grant.permits) continue;
     // Entries may name different permits; the last in the queue saw all the others, so the largest number bounds them.
     const active = counted.slice(0, at + 1).filter(({ end }) => end > grant.ok.i);
-    const permits = Math.max(...active.map((each) => each.permits));
+    const permits = active.reduce((most, each) => Math.max(most, each.permits), 0);
     if (weight > permits) reportOverweight(lock, active, permits, findings);
   }
 }

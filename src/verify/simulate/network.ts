@@ -86,9 +86,9 @@ export class Network implements Backend, Browsable {
     return answered;
   }
 
-  remove(queue: string, id: string, evict = false): Promise<boolean> {
+  remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     return this.#call(() => {
-      const wasThere = this.#inner.remove(queue, id, evict);
+      const wasThere = this.#inner.remove(queue, id, evict, seq);
       this.#ledger.removed(id, evict, wasThere);
       return wasThere;
     });
