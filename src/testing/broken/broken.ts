@@ -7,6 +7,7 @@ import {
   isBrowsable,
   type Snapshot,
 } from "../../core/backend.ts";
+import { settle } from "../manual-clock.ts";
 import { manualMemoryStore } from "../memory-store.ts";
 import type { ContractStore } from "../store.ts";
 
@@ -37,8 +38,8 @@ export function brokenBy(
 }
 
 /**
- * A backend that passes each call on, but for the changes. It tells watchers in a later turn of the event loop, so that
- * a defect that wakes somebody for nothing makes a case fail and not spin.
+ * A backend that passes each call on, but for the changes. Watchers are told, and listings given, in a later turn of the
+ * event loop, so that a defect that makes somebody ask again and again makes a case fail and not spin.
  */
 function through(client: Backend, change: (inner: Backend & Browsable) => Changes): Backend & Browsable {
   if (!isBrowsable(client)) throw new TypeError("the memory backend can name its queues");
@@ -56,7 +57,11 @@ function through(client: Backend, change: (inner: Backend & Browsable) => Change
     close: () => inner.close(),
     ...change(inner),
   };
-  return { ...whole, watch: inLaterTurns(whole) };
+  const list = async (queue: string): Promise<readonly Entry[]> => {
+    await settle();
+    return whole.list(queue);
+  };
+  return { ...whole, list, watch: inLaterTurns(whole) };
 }
 
 function inLaterTurns({ watch }: Pick<Backend, "watch">): Backend["watch"] {

@@ -46,6 +46,20 @@ export const brokenEntries: readonly Broken[] = [
     };
   }),
 
+  brokenBy("append looks first and then appends, and is overtaken in between", () => (inner) => {
+    const underWay = new Set<string>();
+    return {
+      append: async (queue, entry) => {
+        const twice = underWay.has(entry.id);
+        underWay.add(entry.id);
+        await inner.list(queue);
+        const said = await inner.append(queue, twice ? { ...entry, id: `${entry.id}/2` } : entry);
+        underWay.delete(entry.id);
+        return said;
+      },
+    };
+  }),
+
   brokenBy("appended again, an entry goes to the tail", () => (inner) => ({
     append: async (queue, entry) => {
       await inner.remove(queue, entry.id);

@@ -1,6 +1,7 @@
 /** Backends whose queues are out of order, or whose answers about them are wrong. */
-import type { Ahead, Entry, Snapshot } from "../../core/backend.ts";
+import type { Ahead, Entry, NewEntry, Snapshot } from "../../core/backend.ts";
 import { nothingAhead } from "../../core/grant.ts";
+import { settle } from "../manual-clock.ts";
 import { type Broken, brokenBy, showing, snapshotIn, viewed } from "./broken.ts";
 
 /** Shows snapshots with something wrong in what is ahead. */
@@ -44,16 +45,23 @@ export const brokenOrder: readonly Broken[] = [
     };
   }),
 
-  brokenBy("an append is answered before it happens", () => (inner) => ({
-    append: async (queue, entry) => {
-      const said = await inner.append(queue, { ...entry, id: `${entry.id}?` });
-      if (said === null) return null;
-      const self = viewed(said.self, { id: entry.id });
-      await inner.remove(queue, `${entry.id}?`);
-      setImmediate(() => void Promise.resolve(inner.append(queue, entry)).catch(() => {}));
-      return { self, ahead: { ...said.ahead } };
-    },
-  })),
+  brokenBy("an append is answered before it happens", () => (inner) => {
+    const appendLater = async (queue: string, entry: NewEntry): Promise<void> => {
+      for (let turn = 0; turn < 3; turn++) await settle();
+      await inner.append(queue, entry);
+    };
+    return {
+      append: async (queue, entry) => {
+        const early = { ...entry, id: `${entry.id}?` };
+        const said = await inner.append(queue, early);
+        if (said === null) return null;
+        const snapshot = { self: viewed(said.self, { id: entry.id }), ahead: { ...said.ahead } };
+        await inner.remove(queue, early.id);
+        appendLater(queue, entry).catch(() => {});
+        return snapshot;
+      },
+    };
+  }),
 
   brokenBy("not monotone: entries behind count as ahead", () => (inner) => ({
     append: async (queue, entry) => {
