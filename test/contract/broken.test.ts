@@ -1,11 +1,14 @@
 /** The contract against backends that are broken on purpose: each is caught, and each case catches at least one. */
 import { describe, expect, it } from "vitest";
-import { contractCases, type Pace, runCase } from "../../src/testing/index.ts";
+import type { Answer, Snapshot } from "../../src/core/backend.ts";
+import { contractCases, type Pace, runCase, settle } from "../../src/testing/index.ts";
 import { type Broken, brokenBackends, brokenBy } from "../../src/testing/broken/index.ts";
+import { below, seeded } from "../../src/testing/random.ts";
+import { copied } from "../../src/testing/stage.ts";
 import { caughtBy } from "./caught-by.ts";
 
 /** Fewer rounds than for a sound backend: what is broken shows soon. */
-const pace: Pace = { interleavings: 15, cancellations: 60 };
+const pace: Pace = { patienceMs: 2_000, interleavings: 10, cancellations: 50 };
 
 /** The names of all cases that fail, each with its reason. */
 async function failuresOf(broken: Broken): Promise<Map<string, unknown>> {
@@ -16,9 +19,42 @@ async function failuresOf(broken: Broken): Promise<Map<string, unknown>> {
   return failures;
 }
 
+/** Sound, but each call takes effect some turns of the event loop later, and is answered later still. */
+const slow = brokenBy("slow", () => {
+  const random = seeded(7);
+  const pause = async (): Promise<void> => {
+    for (let turns = below(random, 4); turns > 0; turns--) await settle();
+  };
+  const late = async <T>(call: () => T): Promise<Awaited<T>> => {
+    await pause();
+    const answer = await call();
+    await pause();
+    return answer;
+  };
+  return (inner) => ({
+    traits: { ...inner.traits, callOrder: false },
+    append: (queue, entry) => late(() => copiedOrNull(inner.append(queue, entry))),
+    renew: (renewals) => late(() => inner.renew(renewals)),
+    remove: (queue, id, evict) => late(() => inner.remove(queue, id, evict)),
+    list: (queue) => late(() => inner.list(queue)),
+    watch: (queue, self, target, onChange) => late(() => inner.watch(queue, self, target, onChange)),
+  });
+});
+
+/** Memory gives live views; a network gives what was so at one moment. */
+async function copiedOrNull(answer: Answer<Snapshot | null>): Promise<Snapshot | null> {
+  const said = await answer;
+  return said && copied(said);
+}
+
 describe("the contract", () => {
   it("is passed by the layer that breaks nothing", async () => {
     const failures = await failuresOf(brokenBy("nothing", () => () => ({})));
+    expect(Object.fromEntries(failures)).toEqual({});
+  }, 60_000);
+
+  it("is passed by a store that takes its time, as one behind a network does", async () => {
+    const failures = await failuresOf(slow);
     expect(Object.fromEntries(failures)).toEqual({});
   }, 60_000);
 

@@ -1,6 +1,5 @@
 /** Backends that append, number, remove or renew the wrong way. */
 import type { Entry, NewEntry, Snapshot } from "../../core/backend.ts";
-import { LockError } from "../../core/errors.ts";
 import { after, type Broken, brokenBy, showing, viewed } from "./broken.ts";
 
 /** Shows each seq as another one. */
@@ -202,9 +201,4 @@ function refusing(name: string, refuses: (found: readonly Entry[], entry: NewEnt
       return refused ? null : inner.append(queue, entry);
     },
   }));
-}
-
-/** The error of a store that cannot keep a name or a text. */
-export function cannotKeep(what: string): LockError {
-  return new LockError("LOCK_UNAVAILABLE", `broken: cannot keep ${what}`, { backend: "broken" });
 }

@@ -1,7 +1,7 @@
 /** Backends that mix up names, or lose what people wrote. */
 import { type Backend, type Browsable, type NewEntry } from "../../core/backend.ts";
+import { LockError } from "../../core/errors.ts";
 import { type Broken, brokenBy, type Changes, showing, viewed } from "./broken.ts";
-import { cannotKeep } from "./entries.ts";
 
 /** Uses another name for each queue. */
 function renaming(name: string, rename: (queue: string) => string): Broken {
@@ -42,7 +42,7 @@ export const brokenNaming: readonly Broken[] = [
 
   brokenBy("names are properties of an object", () => (inner) => ({
     append: (queue, entry) => {
-      if (queue in {}) throw cannotKeep(queue);
+      if (queue in {}) throw new LockError("LOCK_UNAVAILABLE", `broken: cannot keep ${queue}`);
       return inner.append(queue, entry);
     },
   })),

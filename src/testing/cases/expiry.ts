@@ -21,7 +21,7 @@ export const expiryCases: readonly ContractCase[] = [
     const [a, b] = [await t.client(), await t.client()];
     const queue = t.name();
     const { self } = await t.append(a, queue, { ttlMs: 4 * t.pace.shortMs });
-    await t.elapse(3 * t.pace.shortMs);
+    await t.elapse(2.5 * t.pace.shortMs);
     assert.deepEqual(await idsIn(b, queue), [self.id]);
   }),
 

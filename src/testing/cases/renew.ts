@@ -10,15 +10,15 @@ export const renewCases: readonly ContractCase[] = [
   renew("a renewed entry outlives its first ttl", [], async (t) => {
     const [a, b] = [await t.client(), await t.client()];
     const queue = t.name();
-    const ttlMs = t.pace.shortMs;
+    const ttlMs = 2 * t.pace.shortMs;
     const { self } = await t.append(a, queue, { ttlMs });
-    for (let turn = 0; turn < 4; turn++) {
-      await t.elapse(ttlMs / 2);
+    for (let turn = 0; turn < 6; turn++) {
+      await t.elapse(t.pace.shortMs / 2);
       const [answer] = await a.renew([{ queue, id: self.id, ttlMs }]);
       assert.equal(answer?.outcome, "renewed");
     }
     assert.deepEqual(await idsIn(b, queue), [self.id]);
-    await t.outliveShort();
+    await t.elapse(ttlMs + t.pace.lagMs);
     assert.deepEqual(await idsIn(b, queue), []);
   }),
 
@@ -35,13 +35,13 @@ export const renewCases: readonly ContractCase[] = [
   renew("a waiter can be renewed, and keeps its place and its seq", ["order"], async (t) => {
     const [a, b, c] = [await t.client(), await t.client(), await t.client()];
     const queue = t.name();
-    const ttlMs = t.pace.shortMs;
+    const ttlMs = 2 * t.pace.shortMs;
     const holder = await t.append(a, queue);
     const waiter = await t.append(b, queue, { ttlMs });
     const behind = await t.append(c, queue);
-    await t.elapse(ttlMs / 2);
+    await t.elapse(ttlMs / 4);
     await b.renew([{ queue, id: waiter.self.id, ttlMs: 4 * ttlMs }]);
-    await t.outliveShort();
+    await t.elapse(ttlMs + t.pace.lagMs);
     const list = await a.list(queue);
     assert.deepEqual(
       list.map(({ id, seq }) => ({ id, seq })),
