@@ -8,7 +8,7 @@ import { copied } from "../../src/testing/stage.ts";
 import { caughtBy } from "./caught-by.ts";
 
 /** Fewer rounds than for a sound backend: what is broken shows soon. */
-const pace: Pace = { patienceMs: 2_000, interleavings: 10, cancellations: 50 };
+const pace: Pace = { patienceMs: 2_000, interleavings: 10, cancellations: 40 };
 
 /** The names of all cases that fail, each with its reason. */
 async function failuresOf(broken: Broken): Promise<Map<string, unknown>> {

@@ -5,7 +5,6 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
   "late commit: an entry becomes visible after those behind it": [
     "no entry ever appears ahead of a visible one",
     "a grant is never revoked by what comes and goes",
-    "random interleavings exclude each other, keep their order and leave nothing",
   ],
   "last come, first listed": [
     "concurrent appends of several clients stand in the order of their seq",
@@ -14,7 +13,6 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
   "calls of one client overtake each other": [
     "calls of one client take effect in call order",
     "requests of one client are granted in call order",
-    "random interleavings exclude each other, keep their order and leave nothing",
   ],
   "an append is answered before it happens": [
     "an append that has been answered is visible to all clients",
@@ -51,6 +49,8 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "two entries of one client exclude each other",
     "a reader is granted beside readers and behind no writer",
     "requests of several clients are granted in the order of their arrival",
+    "after hundreds of cancellations at random moments nothing is left",
+    "random interleavings exclude each other, keep their order and leave nothing",
   ],
   "takes the first for the nearest": [
     "append says which entry is the nearest ahead",
@@ -101,6 +101,7 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "seq grows over an entry that was evicted",
     "seq grows over an entry that has expired",
     "seq grows over a time in which the store had no client",
+    "random interleavings exclude each other, keep their order and leave nothing",
   ],
   "seq goes back": [
     "seq grows in a queue, whichever client appends",
@@ -207,7 +208,6 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
   "what has left before the watch stood is not reported": [
     "a watcher is told when its target left before the watch stood",
     "a waiter for permits is told of room that was made before the watch stood",
-    "after hundreds of cancellations at random moments nothing is left",
   ],
   "an eviction wakes nobody": [
     "a watcher is told when its target is evicted",
@@ -295,6 +295,8 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "two entries of one client exclude each other",
     "a reader is granted beside readers and behind no writer",
     "an expired holder does not stand ahead of those behind it",
+    "after hundreds of cancellations at random moments nothing is left",
+    "random interleavings exclude each other, keep their order and leave nothing",
   ],
   "every entry weighs one": [
     "with onlyIfGranted permits are refused beyond their number only",
