@@ -1,7 +1,7 @@
 /** Renewing extends a live entry and nothing else; it never brings one back. */
 import assert from "node:assert/strict";
 import { type ContractCase, caseOf } from "../case.ts";
-import { at, idsIn, times } from "../look.ts";
+import { at, idsIn, isAtMost, times } from "../look.ts";
 
 const renew = caseOf("renew");
 
@@ -28,7 +28,7 @@ export const renewCases: readonly ContractCase[] = [
     const { self } = await t.append(client, queue, { ttlMs: 10_000 });
     const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 20_000 }]);
     assert.ok(answer?.outcome === "renewed");
-    assert.ok(answer.expiresInMs <= 20_000 && answer.expiresInMs > 15_000);
+    assert.ok(isAtMost(answer.expiresInMs, 20_000) && answer.expiresInMs > 15_000);
     assert.ok(at(await client.list(queue), 0).expiresInMs > 15_000);
   }),
 
@@ -96,7 +96,7 @@ export const renewCases: readonly ContractCase[] = [
     answers.forEach((answer, turn) => {
       if (answer.outcome !== "renewed") return;
       const ttlMs = at(renewals, turn).ttlMs;
-      assert.ok(answer.expiresInMs <= ttlMs && answer.expiresInMs > ttlMs - 5_000);
+      assert.ok(isAtMost(answer.expiresInMs, ttlMs) && answer.expiresInMs > ttlMs - 5_000);
     });
     assert.deepEqual(await client.renew([]), []);
   }),
