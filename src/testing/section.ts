@@ -19,7 +19,11 @@ export interface Section {
 /** Requests a lock; its callback goes on until `leave`. */
 export function request(locks: LockManager, name: string, options: RequestOptions = {}): Section {
   const gate = new Gate();
-  const section = { entered: false, lock: null as Lock | null, leave: () => gate.open() };
+  const section: { entered: boolean; lock: Lock | null; leave: () => void } = {
+    entered: false,
+    lock: null,
+    leave: () => gate.open(),
+  };
   const done = observe(
     locks.request(name, options, async (lock: Lock | null) => {
       section.entered = true;

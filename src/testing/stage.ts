@@ -41,6 +41,7 @@ export class Stage {
       lagMs: pace.lagMs ?? 100,
       patienceMs: pace.patienceMs ?? 5_000,
       limitMs: pace.limitMs ?? 60_000,
+      cancellations: pace.cancellations ?? 300,
       interleavings: pace.interleavings ?? 10_000,
       seed: pace.seed ?? 1,
     };

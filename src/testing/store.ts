@@ -44,6 +44,11 @@ export interface Pace {
    */
   readonly limitMs?: number | undefined;
   /**
+   * How many requests the storm of cancellations makes.
+   * @default 300
+   */
+  readonly cancellations?: number | undefined;
+  /**
    * How many random programs the interleavings run.
    * @default 10000
    */

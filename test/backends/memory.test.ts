@@ -15,7 +15,7 @@ backendContract({
     return { client: () => memoryBackend({ store }), close: async () => {} };
   },
   runner,
-  shortMs: 40,
-  lagMs: 20,
+  shortMs: 100,
+  lagMs: 50,
   interleavings: 500,
 });

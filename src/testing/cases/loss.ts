@@ -4,6 +4,7 @@ import { hasCode } from "../../core/errors.ts";
 import { type ContractCase, caseOf } from "../case.ts";
 import { at } from "../look.ts";
 import { request } from "../section.ts";
+import { observe } from "../stage.ts";
 
 const loss = caseOf("loss");
 
@@ -49,10 +50,10 @@ export const lossCases: readonly ContractCase[] = [
     const [a, b, admin] = [await t.manager(), await t.manager(), await t.client()];
     const name = t.name();
     const lock = await t.within("it is granted", a.acquire(name));
-    const waiting = b.acquire(name);
+    const waiting = observe(b.acquire(name));
     await t.eventuallyHas(name, 2);
     assert.equal(await admin.remove(name, at(await admin.list(name), 0).id, true), true);
-    const next = await t.within("the next is granted", waiting);
+    const next = await t.within("the next is granted", waiting.promise);
     await t.eventually("the holder is told", () => lock.signal.aborted);
     assert.ok(hasCode(lock.signal.reason, "LOCK_LOST"));
     assert.ok(next.token > lock.token);
@@ -68,9 +69,9 @@ export const lossCases: readonly ContractCase[] = [
     const name = t.name();
     const said = await t.append(dead, name, { ttlMs: t.pace.shortMs });
     await dead.close();
-    const waiting = locks.acquire(name);
+    const waiting = observe(locks.acquire(name));
     await t.eventuallyHas(name, 2);
-    const lock = await t.within("the waiter is granted", waiting);
+    const lock = await t.within("the waiter is granted", waiting.promise);
     assert.ok(lock.token > said.self.seq);
     await lock.release();
   }),
@@ -80,7 +81,7 @@ export const lossCases: readonly ContractCase[] = [
     const name = t.name();
     const ttl = 3 * t.pace.shortMs;
     const holder = await t.within("it is granted", a.acquire(name, { ttl }));
-    const waiting = b.acquire(name, { ttl });
+    const waiting = observe(b.acquire(name, { ttl }));
     await t.eventuallyHas(name, 2);
     const before = (await looker.list(name)).map(({ seq }) => seq);
     for (let turn = 0; turn < 20; turn++) await t.elapse(ttl / 8);
@@ -90,7 +91,7 @@ export const lossCases: readonly ContractCase[] = [
       before,
     );
     assert.equal(await holder.release(), "released");
-    const next = await t.within("the waiter is granted", waiting);
+    const next = await t.within("the waiter is granted", waiting.promise);
     assert.equal(next.token, before[1]);
     await next.release();
   }),
@@ -99,16 +100,15 @@ export const lossCases: readonly ContractCase[] = [
     const [a, b, c] = [await t.manager(), await t.manager(), await t.manager()];
     const name = t.name();
     const lock = await t.within("it is granted", a.acquire(name));
-    const leaving = b.acquire(name);
+    const leaving = observe(b.acquire(name));
     await t.eventuallyHas(name, 2);
-    const waiting = c.acquire(name);
+    const waiting = observe(c.acquire(name));
     await t.eventuallyHas(name, 3);
-    const rejected = t.failure("the wait ends", leaving);
     await t.within("the waiter's manager closes", b.close());
-    assert.ok(hasCode(await rejected, "LOCK_CLOSED"));
+    assert.ok(hasCode(await t.failure("the wait ends", leaving.promise), "LOCK_CLOSED"));
     await t.within("the holder's manager closes", a.close());
     assert.equal(lock.held, false);
-    const next = await t.within("the last is granted", waiting);
+    const next = await t.within("the last is granted", waiting.promise);
     await next.release();
     await t.eventuallyClean(name);
   }),

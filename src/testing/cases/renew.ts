@@ -1,7 +1,7 @@
 /** Renewing extends a live entry and nothing else; it never brings one back. */
 import assert from "node:assert/strict";
 import { type ContractCase, caseOf } from "../case.ts";
-import { at, idsIn, times } from "../look.ts";
+import { at, idsIn, isAtMost, times } from "../look.ts";
 
 const renew = caseOf("renew");
 
@@ -10,15 +10,15 @@ export const renewCases: readonly ContractCase[] = [
   renew("a renewed entry outlives its first ttl", [], async (t) => {
     const [a, b] = [await t.client(), await t.client()];
     const queue = t.name();
-    const ttlMs = t.pace.shortMs;
+    const ttlMs = 2 * t.pace.shortMs;
     const { self } = await t.append(a, queue, { ttlMs });
-    for (let turn = 0; turn < 4; turn++) {
-      await t.elapse(ttlMs / 2);
+    for (let turn = 0; turn < 6; turn++) {
+      await t.elapse(t.pace.shortMs / 2);
       const [answer] = await a.renew([{ queue, id: self.id, ttlMs }]);
       assert.equal(answer?.outcome, "renewed");
     }
     assert.deepEqual(await idsIn(b, queue), [self.id]);
-    await t.outliveShort();
+    await t.elapse(ttlMs + t.pace.lagMs);
     assert.deepEqual(await idsIn(b, queue), []);
   }),
 
@@ -28,20 +28,20 @@ export const renewCases: readonly ContractCase[] = [
     const { self } = await t.append(client, queue, { ttlMs: 10_000 });
     const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 20_000 }]);
     assert.ok(answer?.outcome === "renewed");
-    assert.ok(answer.expiresInMs <= 20_000 && answer.expiresInMs > 15_000);
+    assert.ok(isAtMost(answer.expiresInMs, 20_000) && answer.expiresInMs > 15_000);
     assert.ok(at(await client.list(queue), 0).expiresInMs > 15_000);
   }),
 
   renew("a waiter can be renewed, and keeps its place and its seq", ["order"], async (t) => {
     const [a, b, c] = [await t.client(), await t.client(), await t.client()];
     const queue = t.name();
-    const ttlMs = t.pace.shortMs;
+    const ttlMs = 2 * t.pace.shortMs;
     const holder = await t.append(a, queue);
     const waiter = await t.append(b, queue, { ttlMs });
     const behind = await t.append(c, queue);
-    await t.elapse(ttlMs / 2);
+    await t.elapse(ttlMs / 4);
     await b.renew([{ queue, id: waiter.self.id, ttlMs: 4 * ttlMs }]);
-    await t.outliveShort();
+    await t.elapse(ttlMs + t.pace.lagMs);
     const list = await a.list(queue);
     assert.deepEqual(
       list.map(({ id, seq }) => ({ id, seq })),
@@ -96,7 +96,7 @@ export const renewCases: readonly ContractCase[] = [
     answers.forEach((answer, turn) => {
       if (answer.outcome !== "renewed") return;
       const ttlMs = at(renewals, turn).ttlMs;
-      assert.ok(answer.expiresInMs <= ttlMs && answer.expiresInMs > ttlMs - 5_000);
+      assert.ok(isAtMost(answer.expiresInMs, ttlMs) && answer.expiresInMs > ttlMs - 5_000);
     });
     assert.deepEqual(await client.renew([]), []);
   }),

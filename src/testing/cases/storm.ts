@@ -9,8 +9,7 @@ import { observe, type Observed } from "../stage.ts";
 
 const storm = caseOf("storm");
 
-/** How many requests the storm makes and the counter counts. */
-const stormSize = 300;
+/** How far the counter counts. */
 const counts = 30;
 
 /** Cases under load. */
@@ -39,7 +38,7 @@ export const stormCases: readonly ContractCase[] = [
     const inside = new Inside();
     const wrong: unknown[] = [];
     const all: Array<{ controller: AbortController; request: Observed<unknown>; ran: boolean }> = [];
-    for (let turn = 0; turn < stormSize; turn++) {
+    for (let turn = 0; turn < t.pace.cancellations; turn++) {
       const [name, controller] = [pick(t.random, names), new AbortController()];
       const mode = shared && t.random() < 0.5 ? "shared" : "exclusive";
       const callback = async (): Promise<void> => {
