@@ -34,7 +34,9 @@ export class Agenda<Item extends Due> {
       this.heap[this.size++] = item;
     }
     if (!this.rise(item)) this.sink(item);
-    if (dueAt < this.wakeAt) this.arm(this.clock.recent());
+    // A moment of waking that has passed belongs to a timer that is late: the machine stood still.
+    const now = this.clock.recent();
+    if (dueAt < this.wakeAt || this.wakeAt < now) this.arm(now);
   }
 
   /** Takes an item off the agenda. */

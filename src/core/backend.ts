@@ -85,7 +85,7 @@ export interface Renewal {
    * The seq that the client knows its entry by. An entry that expired and was appended again has another one: then the
    * one that is meant is gone.
    */
-  readonly seq?: bigint;
+  readonly seq: bigint;
   readonly ttlMs: number;
 }
 

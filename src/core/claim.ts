@@ -63,6 +63,9 @@ const appendTries = 3;
 /** How often a grant may come too late to be believed until the caller is told that the ttl is too short. */
 const lateGrantTries = 3;
 
+/** How often those ahead are evicted until the caller is told that the store does not do it. */
+const theftTries = 10;
+
 const never = Number.POSITIVE_INFINITY;
 
 /** A request in its queue. It goes waiting → granted → held → ended, and may end at any time. */
@@ -325,6 +328,10 @@ export class Claim {
   private async evictAhead(): Promise<void> {
     const { backend } = this.client;
     const wait = this.waiting();
+    if (++wait.thefts > theftTries) {
+      const text = "what was ahead is still there after it was evicted: the store is broken";
+      return this.stop(report.errorOf(this, "LOCK_UNAVAILABLE", text));
+    }
     const question = ++wait.question;
     this.awaitAnswer();
     try {

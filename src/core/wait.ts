@@ -17,6 +17,8 @@ export class Wait {
   tries = 0;
   /** Grants that came too late to be believed. */
   lateGrants = 0;
+  /** How often those ahead were evicted. */
+  thefts = 0;
   /** An append may have reached the store without our hearing of it. */
   mayBeThere = false;
   /** What was ahead when we last heard. */

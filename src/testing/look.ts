@@ -66,8 +66,3 @@ export function at<T>(items: readonly T[], index: number): T {
   assert.ok(item !== undefined, `there is no item ${index}`);
   return item;
 }
-
-/** Whether a life is within a bound. A clock with fractions of milliseconds makes sums that are off by far less than this. */
-export function isAtMost(lifeMs: number, boundMs: number): boolean {
-  return lifeMs <= boundMs + 0.001;
-}

@@ -65,7 +65,7 @@ export class MemoryStore {
       this.take(entry);
       return { outcome: "gone" };
     }
-    if (seq !== undefined && entry.seq !== seq) return { outcome: "gone" };
+    if (entry.seq !== seq) return { outcome: "gone" };
     entry.expiresAt = Math.max(entry.expiresAt, now + ttlMs);
     return { outcome: "renewed", expiresInMs: entry.expiresInMs };
   }

@@ -68,9 +68,27 @@ export const brokenEntries: readonly Broken[] = [
 
   brokenBy("appended again, an entry lives longer", () => (inner) => ({
     append: async (queue, entry) => {
-      await inner.renew([{ queue, id: entry.id, ttlMs: entry.ttlMs }]);
+      const known = (await inner.list(queue)).find(({ id }) => id === entry.id);
+      if (known !== undefined)
+        await inner.renew([{ queue, id: entry.id, seq: known.seq, ttlMs: entry.ttlMs }]);
       return inner.append(queue, entry);
     },
+  })),
+
+  brokenBy("renews whatever has the id", () => (inner) => ({
+    renew: async (renewals) =>
+      inner.renew(
+        await Promise.all(
+          renewals.map(async (renewal) => {
+            const known = (await inner.list(renewal.queue)).find(({ id }) => id === renewal.id);
+            return { ...renewal, seq: known?.seq ?? renewal.seq };
+          }),
+        ),
+      ),
+  })),
+
+  brokenBy("evicts whatever has the id", () => (inner) => ({
+    remove: (queue, id, evict) => inner.remove(queue, id, evict),
   })),
 
   brokenBy("an id that has left is not taken again", () => {

@@ -73,7 +73,11 @@ export const closeCases: readonly ContractCase[] = [
     const { self } = await t.append(client, queue);
     await client.close();
     await rejectsWith("LOCK_CLOSED", () => client.append(queue, t.entry()), "append");
-    await rejectsWith("LOCK_CLOSED", () => client.renew([{ queue, id: self.id, ttlMs: 1_000 }]), "renew");
+    await rejectsWith(
+      "LOCK_CLOSED",
+      () => client.renew([{ queue, id: self.id, seq: self.seq, ttlMs: 1_000 }]),
+      "renew",
+    );
     await rejectsWith("LOCK_CLOSED", () => client.remove(queue, self.id), "remove");
     await rejectsWith("LOCK_CLOSED", () => client.list(queue), "list");
     await rejectsWith("LOCK_CLOSED", () => client.watch(queue, self, null, () => {}), "watch");
@@ -135,7 +139,7 @@ export const closeCases: readonly ContractCase[] = [
     const queue = t.name();
     const holder = await t.append(at(clients, 0), queue);
     await at(clients, 1).append(queue, t.entry({ onlyIfGranted: true }));
-    await at(clients, 0).renew([{ queue, id: holder.self.id, ttlMs: 10_000 }]);
+    await at(clients, 0).renew([{ queue, id: holder.self.id, seq: holder.self.seq, ttlMs: 10_000 }]);
     await at(clients, 2).list(queue);
     await at(clients, 0).remove(queue, holder.self.id);
     await t.closeAll();

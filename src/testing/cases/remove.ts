@@ -55,6 +55,17 @@ export const removeCases: readonly ContractCase[] = [
     assert.ok(granted(second));
   }),
 
+  remove("a late eviction does not hit an entry that joined again with the same id", [], async (t) => {
+    const [owner, thief] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const asked = t.entry();
+    const before = await t.append(owner, queue, asked);
+    assert.equal(await thief.remove(queue, asked.id, true, before.self.seq), true);
+    await t.append(owner, queue, asked);
+    assert.equal(await thief.remove(queue, asked.id, true, before.self.seq), false);
+    assert.deepEqual(await idsIn(owner, queue), [asked.id]);
+  }),
+
   remove("an entry that has expired cannot be removed any more", [], async (t) => {
     const client = await t.client();
     const queue = t.name();

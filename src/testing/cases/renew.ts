@@ -1,7 +1,7 @@
 /** Renewing extends a live entry and nothing else; it never brings one back. */
 import assert from "node:assert/strict";
 import { type ContractCase, caseOf } from "../case.ts";
-import { at, idsIn, isAtMost, times } from "../look.ts";
+import { at, idsIn, times } from "../look.ts";
 
 const renew = caseOf("renew");
 
@@ -14,7 +14,7 @@ export const renewCases: readonly ContractCase[] = [
     const { self } = await t.append(a, queue, { ttlMs });
     for (let turn = 0; turn < 6; turn++) {
       await t.elapse(t.pace.shortMs / 2);
-      const [answer] = await a.renew([{ queue, id: self.id, ttlMs }]);
+      const [answer] = await a.renew([{ queue, id: self.id, seq: self.seq, ttlMs }]);
       assert.equal(answer?.outcome, "renewed");
     }
     assert.deepEqual(await idsIn(b, queue), [self.id]);
@@ -26,9 +26,9 @@ export const renewCases: readonly ContractCase[] = [
     const client = await t.client();
     const queue = t.name();
     const { self } = await t.append(client, queue, { ttlMs: 10_000 });
-    const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 20_000 }]);
+    const [answer] = await client.renew([{ queue, id: self.id, seq: self.seq, ttlMs: 20_000 }]);
     assert.ok(answer?.outcome === "renewed");
-    assert.ok(isAtMost(answer.expiresInMs, 20_000) && answer.expiresInMs > 15_000);
+    assert.ok(answer.expiresInMs <= 20_000 && answer.expiresInMs > 15_000);
     assert.ok(at(await client.list(queue), 0).expiresInMs > 15_000);
   }),
 
@@ -40,7 +40,7 @@ export const renewCases: readonly ContractCase[] = [
     const waiter = await t.append(b, queue, { ttlMs });
     const behind = await t.append(c, queue);
     await t.elapse(ttlMs / 4);
-    await b.renew([{ queue, id: waiter.self.id, ttlMs: 4 * ttlMs }]);
+    await b.renew([{ queue, id: waiter.self.id, seq: waiter.self.seq, ttlMs: 4 * ttlMs }]);
     await t.elapse(ttlMs + t.pace.lagMs);
     const list = await a.list(queue);
     assert.deepEqual(
@@ -52,7 +52,7 @@ export const renewCases: readonly ContractCase[] = [
   renew("an entry that never was is gone", [], async (t) => {
     const client = await t.client();
     const queue = t.name();
-    const [answer] = await client.renew([{ queue, id: t.entry().id, ttlMs: 1_000 }]);
+    const [answer] = await client.renew([{ queue, id: t.entry().id, seq: 1n, ttlMs: 1_000 }]);
     assert.equal(answer?.outcome, "gone");
     assert.deepEqual(await idsIn(client, queue), []);
   }),
@@ -63,7 +63,7 @@ export const renewCases: readonly ContractCase[] = [
     const queue = t.name();
     const { self } = await t.append(client, queue);
     await client.remove(queue, self.id);
-    const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 1_000 }]);
+    const [answer] = await client.renew([{ queue, id: self.id, seq: self.seq, ttlMs: 1_000 }]);
     assert.equal(answer?.outcome, "gone");
     assert.deepEqual(await idsIn(client, queue), []);
   }),
@@ -73,9 +73,27 @@ export const renewCases: readonly ContractCase[] = [
     const queue = t.name();
     const { self } = await t.append(client, queue, { ttlMs: t.pace.shortMs });
     await t.outliveShort();
-    const [answer] = await client.renew([{ queue, id: self.id, ttlMs: 1_000 }]);
+    const [answer] = await client.renew([{ queue, id: self.id, seq: self.seq, ttlMs: 1_000 }]);
     assert.equal(answer?.outcome, "gone");
     assert.deepEqual(await idsIn(client, queue), []);
+  }),
+
+  renew("a renewal of an entry that joined again later is not one of the new entry", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const asked = t.entry({ ttlMs: t.pace.shortMs });
+    const before = await t.append(client, queue, asked);
+    await t.outliveShort();
+    const after = await t.append(client, queue, { ...asked, ttlMs: 10_000 });
+    assert.ok(after.self.seq > before.self.seq);
+    const answers = await client.renew([
+      { queue, id: asked.id, seq: before.self.seq, ttlMs: 1_000 },
+      { queue, id: asked.id, seq: after.self.seq, ttlMs: 1_000 },
+    ]);
+    assert.deepEqual(
+      answers.map(({ outcome }) => outcome),
+      ["gone", "renewed"],
+    );
   }),
 
   renew("a batch is answered in its own order", [], async (t) => {
@@ -86,6 +104,7 @@ export const renewCases: readonly ContractCase[] = [
     const renewals = entries.map(({ self }, turn) => ({
       queue: at(queues, turn),
       id: self.id,
+      seq: self.seq,
       ttlMs: 70_000 + 10_000 * turn,
     }));
     const answers = await client.renew(renewals);
@@ -96,7 +115,7 @@ export const renewCases: readonly ContractCase[] = [
     answers.forEach((answer, turn) => {
       if (answer.outcome !== "renewed") return;
       const ttlMs = at(renewals, turn).ttlMs;
-      assert.ok(isAtMost(answer.expiresInMs, ttlMs) && answer.expiresInMs > ttlMs - 5_000);
+      assert.ok(answer.expiresInMs <= ttlMs && answer.expiresInMs > ttlMs - 5_000);
     });
     assert.deepEqual(await client.renew([]), []);
   }),
@@ -108,6 +127,7 @@ export const renewCases: readonly ContractCase[] = [
     const renewals = entries.map(({ self }, turn) => ({
       queue: at(queues, turn),
       id: self.id,
+      seq: self.seq,
       ttlMs: 90_000,
     }));
     const answers = await client.renew(renewals);
@@ -121,7 +141,7 @@ export const renewCases: readonly ContractCase[] = [
     const queue = t.name();
     const { self } = await t.append(owner, queue);
     await other.remove(queue, self.id, true);
-    const [answer] = await owner.renew([{ queue, id: self.id, ttlMs: 1_000 }]);
+    const [answer] = await owner.renew([{ queue, id: self.id, seq: self.seq, ttlMs: 1_000 }]);
     assert.ok(answer?.outcome === "gone");
     assert.equal(answer.evicted, true);
   }),
@@ -134,8 +154,8 @@ export const renewCases: readonly ContractCase[] = [
     await client.remove(queue, removed.self.id);
     await t.outliveShort();
     const answers = await client.renew([
-      { queue, id: removed.self.id, ttlMs: 1_000 },
-      { queue: other, id: expired.self.id, ttlMs: 1_000 },
+      { queue, id: removed.self.id, seq: removed.self.seq, ttlMs: 1_000 },
+      { queue: other, id: expired.self.id, seq: expired.self.seq, ttlMs: 1_000 },
     ]);
     for (const answer of answers) assert.ok(answer.outcome === "gone" && answer.evicted !== true);
   }),
