@@ -18,7 +18,11 @@ const chunk = 100;
  */
 
 if (isMainThread) process.exitCode = await main();
-else parentPort?.on("message", async (from) => parentPort?.postMessage(await runChunk(from), []));
+else
+  parentPort?.on(
+    "message",
+    (from) => void runChunk(from).then((report) => parentPort?.postMessage(report, [])),
+  );
 
 async function main() {
   const asked = readArguments();

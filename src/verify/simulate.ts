@@ -18,7 +18,7 @@ import { useLocks } from "./simulate/workload.ts";
 import { World } from "./simulate/world.ts";
 
 /** How long a waiter may go on waiting once all faults are healed. */
-export const longestWaitMs = 40_000;
+const longestWaitMs = 40_000;
 
 /** What a seed led to. */
 export interface Simulated {

@@ -35,7 +35,7 @@ const slow = brokenBy("slow", () => {
     traits: { ...inner.traits, callOrder: false },
     append: (queue, entry) => late(() => copiedOrNull(inner.append(queue, entry))),
     renew: (renewals) => late(() => inner.renew(renewals)),
-    remove: (queue, id, evict) => late(() => inner.remove(queue, id, evict)),
+    remove: (queue, id, evict, seq) => late(() => inner.remove(queue, id, evict, seq)),
     list: (queue) => late(() => inner.list(queue)),
     watch: (queue, self, target, onChange) => late(() => inner.watch(queue, self, target, onChange)),
   });

@@ -1,3 +1,4 @@
+/** The checker accepts what is right and refuses each kind of wrong history. */
 import { assert, boolean, integer, pre, property, tuple } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkHistory, checkText, INVARIANTS, type CheckResult } from "../../src/verify/checker.ts";

@@ -1,3 +1,4 @@
+/** Histories as text: what is written is read back, and what is broken is refused with its line. */
 import {
   anything,
   array,

@@ -1,3 +1,4 @@
+/** The report shows a history and its verdict, and escapes whatever names it is given. */
 import { readdirSync, readFileSync } from "node:fs";
 import { assert, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";

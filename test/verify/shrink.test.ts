@@ -1,3 +1,4 @@
+/** Shrinking keeps a history failing while it gets smaller. */
 import { describe, expect, it } from "vitest";
 import { checkHistory } from "../../src/verify/checker.ts";
 import type { HistoryEvent } from "../../src/verify/history.ts";

@@ -49,7 +49,7 @@ function through(client: Backend, change: (inner: Backend & Browsable) => Change
     traits: inner.traits,
     append: (queue, entry, signal) => inner.append(queue, entry, signal),
     renew: (renewals) => inner.renew(renewals),
-    remove: (queue, id, evict) => inner.remove(queue, id, evict),
+    remove: (queue, id, evict, seq) => inner.remove(queue, id, evict, seq),
     list: (queue) => inner.list(queue),
     watch: (queue, self, target, onChange) => inner.watch(queue, self, target, onChange),
     onEvicted: (listener) => inner.onEvicted?.(listener),
@@ -96,7 +96,7 @@ export function showing(
 }
 
 /** A snapshot with each entry changed. */
-export function mapEntries({ self, ahead }: Snapshot, change: (entry: Entry) => Entry): Snapshot {
+function mapEntries({ self, ahead }: Snapshot, change: (entry: Entry) => Entry): Snapshot {
   const { count, weight, nearest, nearestWriter } = ahead;
   return {
     self: change(self),
