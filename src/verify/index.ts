@@ -22,3 +22,4 @@ export { formatEvent, formatHistory, parseHistory } from "./history-text.ts";
 export { linearize, type Linearization, type Model, type TimedOp } from "./linearize.ts";
 export { renderReport, type ReportOptions } from "./report.ts";
 export { shrink, shrinkHistory, type Fails, type Grouping } from "./shrink.ts";
+export { simulate, simulateAll, type Simulated } from "./simulate.ts";
