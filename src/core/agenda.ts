@@ -1,23 +1,41 @@
-/** Many moments, one timer: a binary heap of items by the moment at which each is due. Knows nothing of locks. */
+/**
+ * Many items, few moments, one timer. Items that are due at the same moment stand in one list, so that coming and going
+ * costs the same however many there are. Knows nothing of locks.
+ */
 import type { Clock, Timer } from "./clock.ts";
+import { Heap } from "./heap.ts";
 
-/** Something that can stand on an agenda; both fields belong to the agenda. */
-export interface Due {
-  dueAt: number;
-  /** Its place in the heap; -1 while it is on no agenda. */
-  slot: number;
+/** Something that can stand on an agenda; all three fields belong to the agenda. */
+export interface Due<Self> {
+  /** When it is due; null while it is on no agenda. */
+  moment: Moment<Self> | null;
+  earlier: Self | null;
+  later: Self | null;
+}
+
+/** All that is due at one moment, in the order in which it was set. */
+export class Moment<Item> {
+  readonly dueAt: number;
+  slot = -1;
+  first: Item | null = null;
+  last: Item | null = null;
+
+  constructor(dueAt: number) {
+    this.dueAt = dueAt;
+  }
 }
 
 /** However far off the next moment is, look this often: after a suspension the timers of the machine are late. */
 const longestSleepMs = 1_000;
 
 /** Calls back with the items that are due, earliest first; an item is off the agenda by then. */
-export class Agenda<Item extends Due> {
+export class Agenda<Item extends Due<Item>> {
   private readonly clock: Clock;
   private readonly onDue: (items: Item[], now: number) => void;
-  /** The heap; only the first `size` places count: an array that is popped empty would be made anew each time. */
-  private readonly heap: Array<Item | undefined> = [];
-  private size = 0;
+  private readonly heap = new Heap<Moment<Item>>();
+  private readonly moments = new Map<number, Moment<Item>>();
+  /** The moment that was set last: most items are set for the same one. It is kept even while it is empty. */
+  private latest: Moment<Item> | null = null;
   private timer: Timer | null = null;
   private wakeAt = Number.POSITIVE_INFINITY;
 
@@ -28,12 +46,14 @@ export class Agenda<Item extends Due> {
 
   /** Puts an item on the agenda, or moves it to another moment. */
   set(item: Item, dueAt: number): void {
-    item.dueAt = dueAt;
-    if (item.slot < 0) {
-      item.slot = this.size;
-      this.heap[this.size++] = item;
-    }
-    if (!this.rise(item)) this.sink(item);
+    if (item.moment?.dueAt === dueAt) return;
+    this.remove(item);
+    const moment = this.latest?.dueAt === dueAt ? this.latest : this.momentAt(dueAt);
+    item.moment = moment;
+    item.earlier = moment.last;
+    if (moment.last === null) moment.first = item;
+    else moment.last.later = item;
+    moment.last = item;
     // A moment of waking that has passed belongs to a timer that is late: the machine stood still.
     const now = this.clock.recent();
     if (dueAt < this.wakeAt || this.wakeAt < now) this.arm(now);
@@ -41,31 +61,54 @@ export class Agenda<Item extends Due> {
 
   /** Takes an item off the agenda. */
   remove(item: Item): void {
-    const { slot } = item;
-    if (slot < 0) return;
-    item.slot = -1;
-    const last = this.heap[--this.size];
-    this.heap[this.size] = undefined;
-    if (last === undefined || last === item) return;
-    this.place(last, slot);
-    if (!this.rise(last)) this.sink(last);
+    const { moment, earlier, later } = item;
+    if (moment === null) return;
+    if (earlier === null) moment.first = later;
+    else earlier.later = later;
+    if (later === null) moment.last = earlier;
+    else later.earlier = earlier;
+    item.moment = null;
+    item.earlier = null;
+    item.later = null;
+    if (moment.first === null && moment !== this.latest) this.drop(moment);
   }
 
   /** What is on the agenda now, in no order. */
   items(): readonly Item[] {
-    return this.heap.filter((item) => item !== undefined);
+    const items: Item[] = [];
+    for (const moment of this.heap.items()) {
+      for (let item = moment.first; item !== null; item = item.later) items.push(item);
+    }
+    return items;
   }
 
   /** Takes all items off and cancels the timer. */
   clear(): void {
-    for (const item of this.items()) item.slot = -1;
-    this.heap.length = 0;
-    this.size = 0;
+    for (const item of this.items()) this.remove(item);
     this.disarm();
   }
 
+  private momentAt(dueAt: number): Moment<Item> {
+    let moment = this.moments.get(dueAt);
+    if (moment === undefined) {
+      moment = new Moment<Item>(dueAt);
+      this.moments.set(dueAt, moment);
+      this.heap.add(moment);
+    }
+    const before = this.latest;
+    this.latest = moment;
+    if (before !== null && before.first === null) this.drop(before);
+    return moment;
+  }
+
+  private drop(moment: Moment<Item>): void {
+    this.moments.delete(moment.dueAt);
+    this.heap.remove(moment);
+    if (this.latest === moment) this.latest = null;
+  }
+
   private arm(now: number): void {
-    const [first] = this.heap;
+    const { first } = this.heap;
     this.disarm();
     if (first === undefined) return;
     const sleepMs = Math.min(Math.max(0, first.dueAt - now), longestSleepMs);
@@ -83,47 +126,15 @@ export class Agenda<Item extends Due> {
     this.timer = null;
     const now = this.clock.now();
     const due: Item[] = [];
-    for (let first = this.heap[0]; first !== undefined && first.dueAt <= now; first = this.heap[0]) {
-      this.remove(first);
-      due.push(first);
+    for (let { first } = this.heap; first !== undefined && first.dueAt <= now; first = this.heap.first) {
+      for (let item = first.first; item !== null; item = first.first) {
+        due.push(item);
+        this.remove(item);
+      }
+      if (first === this.latest) this.drop(first);
     }
     if (due.length > 0) this.onDue(due, now);
+    if (this.latest?.first === null) this.drop(this.latest);
     this.arm(now);
-  }
-
-  private place(item: Item, slot: number): void {
-    this.heap[slot] = item;
-    item.slot = slot;
-  }
-
-  /** Moves an item towards the root; says whether it moved. */
-  private rise(item: Item): boolean {
-    const from = item.slot;
-    while (item.slot > 0) {
-      const above = (item.slot - 1) >> 1;
-      const parent = this.heap[above];
-      if (parent === undefined || parent.dueAt <= item.dueAt) break;
-      this.place(parent, item.slot);
-      this.place(item, above);
-    }
-    return item.slot !== from;
-  }
-
-  private sink(item: Item): void {
-    for (;;) {
-      const child = this.earlierChild(item.slot);
-      if (child === undefined || item.dueAt <= child.dueAt) return;
-      const { slot } = child;
-      this.place(child, item.slot);
-      this.place(item, slot);
-    }
-  }
-
-  private earlierChild(slot: number): Item | undefined {
-    const at = 2 * slot + 1;
-    if (at >= this.size) return undefined;
-    const left = this.heap[at];
-    const right = at + 1 < this.size ? this.heap[at + 1] : undefined;
-    return left !== undefined && right !== undefined && right.dueAt < left.dueAt ? right : left;
   }
 }

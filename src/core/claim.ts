@@ -3,52 +3,17 @@
  * whether it holds, waits for a change and decides again; what nobody wants any more it gives back.
  */
 import { onAbort } from "./aborts.ts";
-import type { Answer, Backend, Entry, NewEntry, Owner, Renewed, Snapshot } from "./backend.ts";
+import type { Due, Moment } from "./agenda.ts";
+import type { Answer, Entry, NewEntry, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LossCause } from "./channels.ts";
-import type { Clock, Random } from "./clock.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
 import { evictionOrder, ruleOf } from "./grant.ts";
-import { type Keeper, marginMs } from "./keeper.ts";
+import { marginMs } from "./keeper.ts";
 import * as report from "./report.ts";
+import { takeOut } from "./take-out.ts";
 import { Wait } from "./wait.ts";
-
-/** What a client gives all its claims. */
-export interface Client {
-  readonly backend: Backend;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly owner: Owner;
-  readonly keeper: Keeper;
-  nextEntryId(): string;
-  /** Calls `send` once the earlier first appends of this client to the queue have been answered or given up. */
-  inOrder(queue: string, send: () => Promise<void>): Turn;
-}
-
-/** A place among the first appends of one client to one queue. */
-export interface Turn {
-  /** Lets the next one go, although this one was not answered. */
-  passOn(): void;
-}
-
-/** What is asked for: the options of a request, checked, with defaults in place. */
-export interface Wish {
-  readonly name: string;
-  readonly queue: string;
-  readonly mode: "exclusive" | "shared";
-  readonly weight: number;
-  readonly permits: number | undefined;
-  readonly ttlMs: number;
-  /** How long to wait; Infinity: for ever. */
-  readonly waitMs: number;
-  /** Whether null is an answer when it is busy. */
-  readonly ifAvailable: boolean;
-  readonly steal: boolean;
-  readonly renew: boolean;
-  readonly maxHoldMs: number;
-  readonly metadata: string | undefined;
-  readonly signal: AbortSignal | undefined;
-}
+import type { Client, Wish } from "./wish.ts";
 
 /** Where a claim says how its wait ended: granted, refused or failed; and failed, too, if it is stopped before `enter`. */
 export interface Claimant {
@@ -69,7 +34,7 @@ const theftTries = 10;
 const never = Number.POSITIVE_INFINITY;
 
 /** A request in its queue. It goes waiting → granted → held → ended, and may end at any time. */
-export class Claim {
+export class Claim implements Due<Claim> {
   readonly wish: Wish;
   readonly id: string;
   readonly client: Client;
@@ -90,8 +55,9 @@ export class Claim {
   onLost: ((why: LossCause) => void) | null = null;
 
   // These belong to the keeper's agenda.
-  dueAt: number = never;
-  slot = -1;
+  moment: Moment<Claim> | null = null;
+  earlier: Claim | null = null;
+  later: Claim | null = null;
 
   constructor(client: Client, wish: Wish, claimant: Claimant) {
     this.client = client;
@@ -474,40 +440,7 @@ export class Claim {
   /** Takes our entry out, once. Rejects with a LockError if the store does not say what became of it. */
   leave(): Answer<"released" | "gone"> {
     this.end();
-    try {
-      const answer = this.client.backend.remove(this.queue, this.id);
-      if (answer instanceof Promise) return this.left(answer);
-      return this.released(answer ? "released" : "gone");
-    } catch (error) {
-      return this.left(Promise.reject(error));
-    }
-  }
-
-  private async left(answer: Promise<boolean>): Promise<"released" | "gone"> {
-    try {
-      return this.released((await this.inTime(answer)) ? "released" : "gone");
-    } catch (error) {
-      this.giveBack();
-      this.released("unknown");
-      const what = `the release of lock ${JSON.stringify(this.wish.name)}`;
-      throw asLockError(error, what, report.detailsOf(this));
-    }
-  }
-
-  /** The store's answer, waited for no longer than the entry could live. */
-  private inTime<T>(answer: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const timer = this.client.clock.after(this.wish.ttlMs, () => {
-        const text = "the store has not answered the release: the lock is free at the end of its ttl";
-        reject(report.errorOf(this, "LOCK_OUTCOME_UNKNOWN", text));
-      });
-      void answer.then(resolve, reject).finally(() => timer.cancel());
-    });
-  }
-
-  private released<Outcome extends "released" | "gone" | "unknown">(outcome: Outcome): Outcome {
-    report.reportRelease(this, outcome, this.client.clock.recent() - this.grantedAt);
-    return outcome;
+    return takeOut(this, this.grantedAt);
   }
 
   /** Ends it because the client closes; resolves when nothing of it is under way any more. */

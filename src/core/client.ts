@@ -2,12 +2,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Backend, Owner } from "./backend.ts";
-import { Claim, type Client, type Turn, type Wish } from "./claim.ts";
+import { Claim } from "./claim.ts";
 import { type Clock, type Random, systemClock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import { Keeper } from "./keeper.ts";
 import { Lock } from "./lock.ts";
 import { type Callback, Run } from "./section.ts";
+import type { Client, Turn, Wish } from "./wish.ts";
 
 /** How a client is set up. */
 export interface ClientOptions {

@@ -59,7 +59,7 @@ export class Keeper {
 
   /** All claims that are kept now. */
   claims(): readonly Claim[] {
-    const offAgenda = this.#attended.filter((claim) => claim.alive && claim.slot < 0);
+    const offAgenda = this.#attended.filter((claim) => claim.alive && claim.moment === null);
     return [...this.#agenda.items(), ...offAgenda];
   }
 

@@ -1,6 +1,5 @@
 /** The LockManager of the Web Locks standard, for a whole fleet: checks what callers ask and hands it to the client. */
 import type { Backend, Traits } from "./backend.ts";
-import type { Wish } from "./claim.ts";
 import { attempt, type ClientOptions, LockClient } from "./client.ts";
 import type { Duration } from "./duration.ts";
 import { LockSet } from "./lock-set.ts";
@@ -23,6 +22,7 @@ import { type LockManagerSnapshot, query } from "./query.ts";
 import { nestedIn, Sections } from "./reentrant.ts";
 import type { Callback } from "./section.ts";
 import { Semaphore } from "./semaphore.ts";
+import type { Wish } from "./wish.ts";
 
 /** How a LockManager is set up; the options of a request take precedence. */
 export interface ManagerOptions extends ClientOptions {

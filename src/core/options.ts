@@ -1,10 +1,10 @@
 /** The options of a request as callers write them, checked before anything is queued. */
-import type { Wish } from "./claim.ts";
 import { type Duration, durationMs } from "./duration.ts";
 import { invalid, notSupported } from "./errors.ts";
 import type { LockSet } from "./lock-set.ts";
 import type { Lock } from "./lock.ts";
 import { checkMetadata, typeName } from "./names.ts";
+import type { Wish } from "./wish.ts";
 
 /** How a lock is shared, as in the standard. */
 export type LockMode = "exclusive" | "shared";

@@ -4,12 +4,12 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { onAbort } from "./aborts.ts";
-import type { Wish } from "./claim.ts";
 import type { LockClient } from "./client.ts";
 import type { Clock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import type { Lock } from "./lock.ts";
 import type { Callback } from "./section.ts";
+import type { Wish } from "./wish.ts";
 
 /** One entered section. Nested requests enter it one at a time, each in a section of its own. */
 export class Section {

@@ -1,5 +1,4 @@
 /** A lock that several may hold at once: up to so many permits, granted in order. */
-import type { Wish } from "./claim.ts";
 import { attempt, type LockClient } from "./client.ts";
 import { invalid } from "./errors.ts";
 import type { Lock } from "./lock.ts";
@@ -13,6 +12,7 @@ import {
   type PermitOptions,
   wishFor,
 } from "./options.ts";
+import type { Wish } from "./wish.ts";
 
 /** Permits of one name. All who use it should give the same number; each request is judged by its own. */
 export class Semaphore {

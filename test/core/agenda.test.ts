@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { Agenda, type Due } from "../../src/core/agenda.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 
-interface Item extends Due {
+interface Item extends Due<Item> {
   readonly label: number;
 }
 
-const item = (label: number): Item => ({ label, dueAt: 0, slot: -1 });
+const item = (label: number): Item => ({ label, moment: null, earlier: null, later: null });
 
 const byMoment = (a: [number, number], b: [number, number]): number => a[0] - b[0] || a[1] - b[1];
 
@@ -123,7 +123,7 @@ describe("agenda", () => {
     const one = item(0);
     agenda.set(one, 10);
     agenda.clear();
-    expect([clock.timers, one.slot]).toEqual([0, -1]);
+    expect([clock.timers, one.moment]).toEqual([0, null]);
     await clock.advance(100);
     expect(seen).toEqual([]);
   });

@@ -97,6 +97,7 @@ export function breaksHeld(events: readonly HistoryEvent[]): boolean {
           other !== own &&
           sameLock(own, other) &&
           kindOf(other) === "exclusive" &&
+          before(other.from, other.until) &&
           own.ok.i < other.ok.i &&
           other.ok.i < seen.i,
       );

@@ -1,0 +1,60 @@
+/** The release of a held lock: asks the store to take the entry out, and waits for its answer no longer than is useful. */
+import type { Answer } from "./backend.ts";
+import { asLockError } from "./errors.ts";
+import * as report from "./report.ts";
+import type { Client, Wish } from "./wish.ts";
+
+/** Whose entry is taken out. */
+interface Leaver {
+  readonly id: string;
+  readonly seq: bigint;
+  readonly wish: Wish;
+  readonly client: Client;
+}
+
+/** "gone" if the store did not have it any more. Rejects with a LockError if the store does not say. */
+export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | "gone"> {
+  const { backend } = leaver.client;
+  try {
+    const answer = backend.remove(leaver.wish.queue, leaver.id);
+    if (answer instanceof Promise) return answered(leaver, heldSince, answer);
+    return ended(leaver, heldSince, answer ? "released" : "gone");
+  } catch (error) {
+    return answered(leaver, heldSince, Promise.reject(error));
+  }
+}
+
+async function answered(
+  leaver: Leaver,
+  heldSince: number,
+  answer: Promise<boolean>,
+): Promise<"released" | "gone"> {
+  try {
+    return ended(leaver, heldSince, (await inTime(leaver, answer)) ? "released" : "gone");
+  } catch (error) {
+    const { client, wish, id } = leaver;
+    client.keeper.discard(wish.queue, id, wish.ttlMs);
+    ended(leaver, heldSince, "unknown");
+    throw asLockError(error, `the release of lock ${JSON.stringify(wish.name)}`, report.detailsOf(leaver));
+  }
+}
+
+/** The store's answer, waited for no longer than the entry could live. */
+function inTime<T>(leaver: Leaver, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = leaver.client.clock.after(leaver.wish.ttlMs, () => {
+      const text = "the store has not answered the release: the lock is free at the end of its ttl";
+      reject(report.errorOf(leaver, "LOCK_OUTCOME_UNKNOWN", text));
+    });
+    void answer.then(resolve, reject).finally(() => timer.cancel());
+  });
+}
+
+function ended<Outcome extends "released" | "gone" | "unknown">(
+  leaver: Leaver,
+  heldSince: number,
+  outcome: Outcome,
+): Outcome {
+  report.reportRelease(leaver, outcome, leaver.client.clock.recent() - heldSince);
+  return outcome;
+}
