@@ -232,7 +232,7 @@ function firstSeqOf(store: MemoryStore): bigint {
     weight: 1,
     ttlMs: 1,
   };
-  const snapshot = store.append("probe", probe, { evicted: () => {} });
+  const snapshot = store.append("probe", probe, { closed: false, evicted: () => {} });
   store.remove("probe", "probe", false);
   store.rest();
   return snapshot?.self.seq ?? 0n;

@@ -34,7 +34,8 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
   readonly #store: MemoryStore;
   readonly #onClose: () => void;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
-  #closed = false;
+  /** Whether close was called: nobody calls it back then. */
+  closed = false;
 
   constructor(store: MemoryStore, onClose: () => void) {
     this.#store = store;
@@ -59,10 +60,7 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
   }
 
   watch(queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
-    const whileOpen = (fresh?: Snapshot): void => {
-      if (!this.#closed) onChange(fresh);
-    };
-    return this.#open().watch(queue, self.id, target === null ? null : target.id, whileOpen);
+    return this.#open().watch(queue, self, target, this, onChange);
   }
 
   async queues(prefix: string): Promise<readonly string[]> {
@@ -78,14 +76,14 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.closed) return;
+    this.closed = true;
     this.#onEvicted = null;
     this.#onClose();
   }
 
   #open(): MemoryStore {
-    if (this.#closed)
+    if (this.closed)
       throw new LockError("LOCK_CLOSED", "this client of memory was closed", { backend: this.name });
     return this.#store;
   }

@@ -2,14 +2,25 @@
  * One queue in memory: a linked list in arrival order that knows, for any entry, what is ahead. Appending, removing and
  * a hand-over cost O(1); asking about an entry in the middle costs O(log n). Knows nothing of time beyond expiresAt.
  */
-import type { Ahead, Entry, EntryMode, NewEntry, Owner } from "../../core/backend.ts";
+import type { Ahead, Entry, EntryMode, NewEntry, Owner, Snapshot } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { nothingAhead } from "../../core/grant.ts";
 import { Ranks } from "./ranks.ts";
 
-/** Told when an entry of its own was evicted. */
+/** What a line knows of a client of its store. */
 export interface MemoryClient {
+  /** After this nobody calls it back. */
+  readonly closed: boolean;
+  /** An entry of its own was evicted. */
   evicted(queue: string, id: string): void;
+}
+
+/** One who wants to hear that an entry has left, or that there is room. */
+export interface Watch {
+  /** The entry that waits. */
+  readonly waiter: MemoryEntry | undefined;
+  readonly client: MemoryClient;
+  readonly onChange: (fresh?: Snapshot) => void;
 }
 
 /** An entry in its line; as an Entry it is a live view of what the store knows. */
@@ -33,15 +44,13 @@ export class MemoryEntry implements Entry {
   /** The nearest writer ahead; may have left the line, and then its own writerAhead leads on. */
   writerAhead: MemoryEntry | null = null;
   place = -1;
-  /** A few bits of the id, so that a scan compares numbers. */
-  readonly mark: number;
+  private mark = -1;
   live = true;
-  /** Called when this entry leaves the line. */
-  watchers: Array<() => void> | null = null;
+  /** Who wants to hear when this entry leaves: mostly nobody or one. */
+  watches: Watch | Set<Watch> | null = null;
 
   constructor(line: Line, client: MemoryClient, asked: NewEntry, seq: bigint, clock: Clock) {
     this.id = asked.id;
-    this.mark = markOf(asked.id);
     this.owner = asked.owner;
     this.mode = asked.mode;
     this.weight = asked.weight;
@@ -53,6 +62,12 @@ export class MemoryEntry implements Entry {
     this.clock = clock;
     this.appendedAt = clock.recent();
     this.expiresAt = this.appendedAt + asked.ttlMs;
+  }
+
+  /** Whether this is the entry; a few bits of the id are compared first, so that a scan compares numbers. */
+  is(id: string, mark: number): boolean {
+    if (this.mark < 0) this.mark = markOf(this.id);
+    return this.mark === mark && this.id === id;
   }
 
   get expiresInMs(): number {
@@ -105,7 +120,7 @@ export class Line {
     if (this.index !== null) return this.index.get(id);
     const mark = markOf(id);
     for (let entry = this.first.next; entry !== null; entry = entry.next) {
-      if (entry.mark === mark && entry.id === id) return entry;
+      if (entry.is(id, mark)) return entry;
     }
     return undefined;
   }

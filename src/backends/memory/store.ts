@@ -2,7 +2,7 @@
 import type { Entry, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
 import { type Clock, systemClock, type Timer } from "../../core/clock.ts";
 import { ruleOf } from "../../core/grant.ts";
-import { Line, type MemoryClient, MemoryEntry } from "./line.ts";
+import { Line, type MemoryClient, MemoryEntry, type Watch } from "./line.ts";
 
 /** How often entries are looked for that nobody renewed and nobody asked about. */
 const sweepMs = 60_000;
@@ -19,7 +19,7 @@ export class MemoryStore {
   /** Ids of entries that were evicted, and until when their owners may ask. */
   private readonly evicted = new Map<string, number>();
   /** Those who wait for any entry of a line to leave. */
-  private readonly roomWatchers = new Map<MemoryEntry, () => void>();
+  private readonly roomWatches = new Map<MemoryEntry, Watch>();
   private lastSeq: bigint;
   private sweeper: Timer | null = null;
 
@@ -91,31 +91,44 @@ export class MemoryStore {
   /** Calls back when the target leaves, or when room was made; at once if that has happened already. */
   watch(
     queue: string,
-    id: string,
-    targetId: string | null,
+    self: Entry,
+    target: Entry | null,
+    client: MemoryClient,
     onChange: (fresh?: Snapshot) => void,
   ): () => void {
-    const line = this.lines.get(queue);
-    const self = line?.find(id);
-    const tell = (): void => onChange(this.fresh(self));
-    const target = targetId === null ? undefined : line?.find(targetId);
-    if (self === undefined || (targetId !== null && target === undefined)) {
-      tell();
-      return () => {};
-    }
-    if (target === undefined) return this.watchRoom(self, tell);
-    if (target.watchers === null) target.watchers = [tell];
-    else target.watchers.push(tell);
+    const waiter = this.live(queue, self);
+    const watch: Watch = { waiter, client, onChange };
+    if (waiter === undefined) return this.tellNow(watch);
+    if (target === null) return this.watchRoom(waiter, watch);
+    const blocker = this.live(queue, target);
+    if (blocker === undefined) return this.tellNow(watch);
+    if (blocker.watches === null) blocker.watches = watch;
+    else if (blocker.watches instanceof Set) blocker.watches.add(watch);
+    else blocker.watches = new Set([blocker.watches, watch]);
     return () => {
-      const at = target.watchers?.indexOf(tell) ?? -1;
-      if (at >= 0) target.watchers?.splice(at, 1);
+      if (blocker.watches === watch) blocker.watches = null;
+      else if (blocker.watches instanceof Set) blocker.watches.delete(watch);
     };
   }
 
-  private watchRoom(self: MemoryEntry, tell: () => void): () => void {
-    if (this.wouldGrant(self)) tell();
-    else this.roomWatchers.set(self, tell);
-    return () => this.roomWatchers.delete(self);
+  /** The entry of this store that an Entry stands for. */
+  private live(queue: string, entry: Entry): MemoryEntry | undefined {
+    return entry instanceof MemoryEntry && entry.live ? entry : this.lines.get(queue)?.find(entry.id);
+  }
+
+  private watchRoom(waiter: MemoryEntry, watch: Watch): () => void {
+    if (this.wouldGrant(waiter)) return this.tellNow(watch);
+    this.roomWatches.set(waiter, watch);
+    return () => this.roomWatches.delete(waiter);
+  }
+
+  private tellNow(watch: Watch): () => void {
+    this.tell(watch);
+    return () => {};
+  }
+
+  private tell({ waiter, client, onChange }: Watch): void {
+    if (!client.closed) onChange(this.fresh(waiter));
   }
 
   queues(prefix: string): readonly string[] {
@@ -173,14 +186,15 @@ export class MemoryStore {
   }
 
   private take(entry: MemoryEntry): void {
-    const { line, watchers } = entry;
+    const { line, watches } = entry;
     if (!entry.live) return;
     line.remove(entry);
     if (line.first === null) this.rememberIdle(line);
-    entry.watchers = null;
-    if (watchers !== null) for (const tell of watchers) tell();
-    if (this.roomWatchers.size > 0) {
-      this.roomWatchers.delete(entry);
+    entry.watches = null;
+    if (watches instanceof Set) for (const watch of watches) this.tell(watch);
+    else if (watches !== null) this.tell(watches);
+    if (this.roomWatches.size > 0) {
+      this.roomWatches.delete(entry);
       this.tellOfRoom(line);
     }
   }
@@ -194,10 +208,10 @@ export class MemoryStore {
   private tellOfRoom(line: Line): void {
     let weight = 0;
     for (const entry of line) {
-      const tell = this.roomWatchers.get(entry);
-      if (tell !== undefined && this.wouldGrant(entry)) {
-        this.roomWatchers.delete(entry);
-        tell();
+      const watch = this.roomWatches.get(entry);
+      if (watch !== undefined && this.wouldGrant(entry)) {
+        this.roomWatches.delete(entry);
+        this.tell(watch);
       }
       weight += entry.weight;
       if (weight >= line.mostPermits) return;
