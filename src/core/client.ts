@@ -14,11 +14,11 @@ import type { Client, Turn, Wish } from "./wish.ts";
 export interface ClientOptions {
   /** A word for people, shown with host and pid: the service's name, for example. */
   readonly label?: string | undefined;
-  /** @internal For tests: where time comes from. */
+  /** Where time comes from: for tests. */
   readonly clock?: Clock | undefined;
-  /** @internal For tests: where chance comes from. */
+  /** Where chance comes from: for tests. */
   readonly random?: Random | undefined;
-  /** @internal For tests: the client's id instead of a random one. */
+  /** The client's id instead of a random one: for tests. It must be unique. */
   readonly clientId?: string | undefined;
 }
 

@@ -28,22 +28,26 @@ export const memoryTraits: Traits = {
 };
 
 /** One client of a store in memory. */
-export class MemoryBackend implements Backend, Browsable, MemoryClient {
+export class MemoryBackend implements Backend, Browsable {
   readonly name = "memory";
   readonly traits: Traits = memoryTraits;
   readonly #store: MemoryStore;
   readonly #onClose: () => void;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
-  /** Whether close was called: nobody calls it back then. */
-  closed = false;
+  /** What the store knows of this client. */
+  readonly #client: { closed: boolean } & MemoryClient = {
+    closed: false,
+    evicted: (queue, id) => this.#onEvicted?.(queue, id),
+  };
 
+  /** @internal Made by memoryBackend. */
   constructor(store: MemoryStore, onClose: () => void) {
     this.#store = store;
     this.#onClose = onClose;
   }
 
   append(queue: string, entry: NewEntry): Snapshot | null {
-    return this.#open().append(queue, entry, this);
+    return this.#open().append(queue, entry, this.#client);
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
@@ -60,7 +64,7 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
   }
 
   watch(queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
-    return this.#open().watch(queue, self, target, this, onChange);
+    return this.#open().watch(queue, self, target, this.#client, onChange);
   }
 
   async queues(prefix: string): Promise<readonly string[]> {
@@ -71,19 +75,15 @@ export class MemoryBackend implements Backend, Browsable, MemoryClient {
     this.#onEvicted = listener;
   }
 
-  evicted(queue: string, id: string): void {
-    this.#onEvicted?.(queue, id);
-  }
-
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
+    if (this.#client.closed) return;
+    this.#client.closed = true;
     this.#onEvicted = null;
     this.#onClose();
   }
 
   #open(): MemoryStore {
-    if (this.closed)
+    if (this.#client.closed)
       throw new LockError("LOCK_CLOSED", "this client of memory was closed", { backend: this.name });
     return this.#store;
   }

@@ -12,7 +12,7 @@ export interface MemoryOptions {
    * @default a store of its own
    */
   readonly store?: string | undefined;
-  /** @internal */
+  /** Where time comes from: for tests. */
   readonly clock?: Clock | undefined;
 }
 
