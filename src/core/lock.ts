@@ -1,4 +1,5 @@
 /** What a holder has: a view of its claim. It decides nothing; it asks the claim each time. */
+import { inspect } from "node:util";
 import type { Claim } from "./claim.ts";
 
 /** A lock that was granted. Give its token to the resource that it protects. */
@@ -83,6 +84,16 @@ export class Lock {
   /** Releases, and says nothing if the store does not answer: the ttl frees the lock. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => {});
+  }
+
+  /** What a log should show of it; the token as decimal text, since a JSON number could not hold it. */
+  toJSON(): { name: string; mode: "exclusive" | "shared"; token: string; held: boolean } {
+    return { name: this.name, mode: this.mode, token: String(this.token), held: this.held };
+  }
+
+  /** @internal What console.log shows. */
+  [inspect.custom](): string {
+    return `Lock ${inspect(this.toJSON())}`;
   }
 
   /** @internal The same lock for a nested section. */

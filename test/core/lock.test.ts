@@ -1,4 +1,5 @@
 /** What a holder has: held by the clock, a signal, a release that tells what became of it. */
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { LockError } from "../../src/core/errors.ts";
 import { marginMs } from "../../src/core/keeper.ts";
@@ -220,5 +221,15 @@ describe("a release", () => {
     clock.block(beliefMs);
     await lock.release();
     expect(signal.aborted).toBe(true);
+  });
+});
+
+describe("a lock in a log", () => {
+  it("shows its name, mode, token and whether it is held, and nothing of what is inside", async () => {
+    const { locks } = rig();
+    const lock = await locks.acquire("a");
+    const shown = { name: "a", mode: "exclusive", token: String(lock.token), held: true };
+    expect(JSON.parse(JSON.stringify(lock))).toEqual(shown);
+    expect(inspect(lock)).toBe(`Lock ${inspect(shown)}`);
   });
 });
