@@ -91,11 +91,6 @@ export class Lock {
     return { name: this.name, mode: this.mode, token: String(this.token), held: this.held };
   }
 
-  /** @internal What console.log shows. */
-  [inspect.custom](): string {
-    return `Lock ${inspect(this.toJSON())}`;
-  }
-
   /** @internal The same lock for a nested section. */
   nested(leave: () => void): Lock {
     return new Lock(this.claim, leave);
@@ -106,3 +101,10 @@ export class Lock {
     return this.leaving !== null;
   }
 }
+
+// What console.log shows.
+Object.defineProperty(Lock.prototype, inspect.custom, {
+  value(this: Lock): string {
+    return `Lock ${inspect(this.toJSON())}`;
+  },
+});
