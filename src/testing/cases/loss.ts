@@ -4,16 +4,19 @@ import { hasCode } from "../../core/errors.ts";
 import { type ContractCase, caseOf } from "../case.ts";
 import { at } from "../look.ts";
 import { request } from "../section.ts";
-import { observe } from "../stage.ts";
+import { observe, type Stage } from "../stage.ts";
 
 const loss = caseOf("loss");
+
+/** Whoever is not told at once finds out with its next renewal: within the patience of the case. */
+const toldByRenewal = (t: Stage): { ttl: number } => ({ ttl: t.pace.patienceMs });
 
 /** Cases about losing a lock. */
 export const lossCases: readonly ContractCase[] = [
   loss("steal grants at once, and the request it took from rejects with AbortError", [], async (t) => {
     const [a, b] = [await t.manager(), await t.manager()];
     const name = t.name();
-    const victim = request(a, name);
+    const victim = request(a, name, toldByRenewal(t));
     await t.eventually("the victim is entered", () => victim.entered);
     const lost = victim.lock;
     const thief = request(b, name, { steal: true });
@@ -33,9 +36,9 @@ export const lossCases: readonly ContractCase[] = [
   loss("waiters that a theft displaced go on", ["order"], async (t) => {
     const [a, b, c] = [await t.manager(), await t.manager(), await t.manager()];
     const name = t.name();
-    const victim = request(a, name);
+    const victim = request(a, name, toldByRenewal(t));
     await t.eventuallyHas(name, 1);
-    const displaced = [request(b, name), request(c, name)];
+    const displaced = [request(b, name, toldByRenewal(t)), request(c, name, toldByRenewal(t))];
     await t.eventuallyHas(name, 3);
     const thief = request(c, name, { steal: true });
     await t.eventually("the thief is entered", () => thief.entered);
@@ -49,7 +52,7 @@ export const lossCases: readonly ContractCase[] = [
   loss("a release by force is told to the holder, and the next is granted", ["order"], async (t) => {
     const [a, b, admin] = [await t.manager(), await t.manager(), await t.client()];
     const name = t.name();
-    const lock = await t.within("it is granted", a.acquire(name));
+    const lock = await t.within("it is granted", a.acquire(name, toldByRenewal(t)));
     const waiting = observe(b.acquire(name));
     await t.eventuallyHas(name, 2);
     assert.equal(await admin.remove(name, at(await admin.list(name), 0).id, true), true);
