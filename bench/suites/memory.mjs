@@ -152,6 +152,14 @@ export const suite = {
         return { request: promiseQueue() };
       },
     },
+    {
+      name: "fenced-queue",
+      measurements: [],
+      fullOnly: [...throughput, "handOver10", "handOver100k", "waiterBytes"],
+      async open() {
+        return { request: fencedQueue() };
+      },
+    },
   ],
 
   ratios: {
@@ -166,6 +174,19 @@ export const suite = {
     },
     contended16_ops_vs_best_peer: {
       of: { contender: "holdfast", metric: "contended16_ops" },
+      to: [
+        { contender: "async-mutex", metric: "contended16_ops" },
+        { contender: "async-lock", metric: "contended16_ops" },
+      ],
+    },
+    contended16_ops_vs_fenced_queue: {
+      fullOnly: true,
+      of: { contender: "holdfast", metric: "contended16_ops" },
+      to: [{ contender: "fenced-queue", metric: "contended16_ops" }],
+    },
+    fenced_queue_contended16_ops_vs_best_peer: {
+      fullOnly: true,
+      of: { contender: "fenced-queue", metric: "contended16_ops" },
       to: [
         { contender: "async-mutex", metric: "contended16_ops" },
         { contender: "async-lock", metric: "contended16_ops" },
@@ -210,4 +231,51 @@ function promiseQueue() {
 function given(form) {
   if (form === undefined) throw new Error("the contender lacks the form that is measured");
   return form;
+}
+
+/**
+ * The least that a lock with a token, a ttl and loss detection has to do: an id and a number for each request, a queue, a
+ * turn in the caller's async context, and a look at both clocks when the section ends. It renews, expires, cancels and
+ * shows nothing.
+ * @returns {Request}
+ */
+function fencedQueue() {
+  /** @typedef {{ id: string, token: bigint, validUntil: number, next: Entry | null, wake: (() => void) | null }} Entry */
+  const ttlMs = 30_000;
+  /** @type {Map<string, { first: Entry | null, last: Entry | null }>} */
+  const queues = new Map();
+  let count = 0;
+  let token = BigInt(Date.now()) * 1000n;
+  return (name, run) =>
+    new Promise((resolve, reject) => {
+      const queue = queues.get(name) ?? { first: null, last: null };
+      queues.set(name, queue);
+      /** @type {Entry} */
+      const entry = { id: `client.${++count}`, token: ++token, validUntil: 0, next: null, wake: null };
+      const { last } = queue;
+      queue.last = entry;
+      if (last === null) queue.first = entry;
+      else last.next = entry;
+      const turn =
+        last === null
+          ? Promise.resolve()
+          : new Promise((/** @type {(value?: undefined) => void} */ wake) => {
+              entry.wake = wake;
+            });
+      const leave = () => {
+        queue.first = entry.next;
+        if (queue.first === null) queue.last = null;
+        else queue.first.wake?.();
+      };
+      void turn.then(() => {
+        const wallMs = Date.now();
+        entry.validUntil = performance.now() + ttlMs;
+        run().then((value) => {
+          const lost = performance.now() > entry.validUntil || Date.now() - wallMs > ttlMs;
+          leave();
+          if (lost) reject(new Error("lost"));
+          else resolve(value);
+        }, reject);
+      });
+    });
 }
