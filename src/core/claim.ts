@@ -51,6 +51,7 @@ export class Claim implements Due<Claim> {
   private grantedAt = 0;
   private renewAt: number = never;
   private lossCause: LossCause | null = null;
+  private hasLeft = false;
   /** Called once, when holding is no longer certain. */
   onLost: ((why: LossCause) => void) | null = null;
 
@@ -214,9 +215,12 @@ export class Claim implements Due<Claim> {
     else this.stop(failure);
   }
 
-  /** The caller has gone while the store was asked: what the answer brought is given back. */
+  /**
+   * It ended while the store was asked: what the answer brought is given back. But a holder that lost its lock and has
+   * not left yet may not know; its entry is left to its ttl until it leaves.
+   */
   private tooLate(mayBeThere: boolean): void {
-    if (mayBeThere) this.giveBack();
+    if (mayBeThere && (this.lossCause === null || this.hasLeft)) this.giveBack();
     if (this.wait === null) return;
     this.wait.answerBy = never;
     this.wait.onAnswer?.();
@@ -439,6 +443,7 @@ export class Claim implements Due<Claim> {
 
   /** Takes our entry out, once. Rejects with a LockError if the store does not say what became of it. */
   leave(): Answer<"released" | "gone"> {
+    this.hasLeft = true;
     this.end();
     return takeOut(this, this.grantedAt);
   }

@@ -251,3 +251,26 @@ async function granted<T>(promise: Promise<T>, pass: () => Promise<void>): Promi
   if (seen.value === undefined) throw new Error("not granted", { cause: seen.error });
   return seen.value;
 }
+
+describe("a lost lock whose holder has not left", () => {
+  it("is not taken out by the late answer to an earlier append, but by its release", async () => {
+    const { locks, backend, clock } = rig();
+    const first = deferred<never>();
+    let appends = 0;
+    backend.hooks.append = async (send) => {
+      const snapshot = await send();
+      return ++appends === 1 ? first.promise : snapshot;
+    };
+    const asked = track(locks.acquire("a", { ttl: 3_000 }));
+    await clock.advance(4_000);
+    const lock = asked.value;
+    expect(lock?.held).toBe(true);
+    clock.stepWall(60_000);
+    expect(lock?.held).toBe(false);
+    first.reject(lost());
+    await settle();
+    expect(backend.count("remove")).toBe(0);
+    await lock?.release();
+    expect(backend.count("remove")).toBe(1);
+  });
+});

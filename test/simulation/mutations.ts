@@ -35,7 +35,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "an append that is answered after the caller gave up is not given back",
-    from: "if (mayBeThere)\n            this.giveBack();",
+    from: "if (mayBeThere && (this.lossCause === null || this.hasLeft))\n            this.giveBack();",
     to: "",
   },
   {
