@@ -44,6 +44,8 @@ export class Nemesis {
     } else if (!host.running) {
       return;
     } else if (kind === "step") {
+      // A step back before anybody has read the clock after a suspension would hide the suspension: nobody could tell.
+      if (ms < 0) host.now();
       host.stepWall(ms);
       this.#record("step", "info", proc, `${Math.round(ms)} ms`);
     } else {
