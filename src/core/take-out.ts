@@ -10,15 +10,13 @@ interface Leaver {
   readonly seq: bigint;
   readonly wish: Wish;
   readonly client: Client;
-  /** An append may have reached the store without our hearing of it. */
-  readonly doubtful: boolean;
 }
 
 /** "gone" if the store did not have it any more. Rejects with a LockError if the store does not say. */
 export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | "gone"> {
   const { backend } = leaver.client;
   try {
-    const answer = backend.remove(leaver.wish.queue, leaver.id, false, leaver.seq);
+    const answer = backend.remove(leaver.wish.queue, leaver.id);
     if (answer instanceof Promise) return answered(leaver, heldSince, answer);
     return ended(leaver, heldSince, answer ? "released" : "gone");
   } catch (error) {
@@ -57,9 +55,6 @@ function ended<Outcome extends "released" | "gone" | "unknown">(
   heldSince: number,
   outcome: Outcome,
 ): Outcome {
-  // A late append may have brought another entry with our id: it goes, too, but it is not what was held.
-  const { client, wish, id } = leaver;
-  if (outcome === "gone" && leaver.doubtful) client.keeper.discard(wish.queue, id, wish.ttlMs);
-  report.reportRelease(leaver, outcome, client.clock.recent() - heldSince);
+  report.reportRelease(leaver, outcome, leaver.client.clock.recent() - heldSince);
   return outcome;
 }
