@@ -24,7 +24,7 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
  * backend made by one of the factories.
  */
 export async function connect(store: string | Backend, options: ConnectOptions = {}): Promise<LockManager> {
-  const backend = typeof store === "string" ? await open(store) : store;
+  const backend = typeof store === "string" ? await openBackend(store) : store;
   if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
   try {
     demand(backend.name, backend.traits, options.require ?? {});
@@ -35,7 +35,8 @@ export async function connect(store: string | Backend, options: ConnectOptions =
   }
 }
 
-async function open(url: string): Promise<Backend> {
+/** Opens the backend that a URL names. */
+export async function openBackend(url: string): Promise<Backend> {
   const scheme = /^[a-z][a-z0-9+.-]*:/.exec(url)?.[0];
   const load = scheme === undefined ? undefined : schemes[scheme];
   if (load !== undefined) return load(url);

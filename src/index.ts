@@ -2,13 +2,16 @@
 export { connect, type ConnectOptions } from "./connect.ts";
 export {
   isBrowsable,
+  isExaminable,
   type Ahead,
   type Answer,
   type Backend,
   type Browsable,
   type Entry,
   type EntryMode,
+  type Examinable,
   type Fault,
+  type Finding,
   type NewEntry,
   type Owner,
   type Renewal,

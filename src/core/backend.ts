@@ -182,3 +182,26 @@ export interface Browsable {
 export function isBrowsable(backend: Backend): backend is Backend & Browsable {
   return "queues" in backend && typeof backend.queues === "function";
 }
+
+/** Something that a look at the store has shown. */
+export interface Finding {
+  /** `ok`: as it should be. `warning`: a promise may break. `problem`: a promise does not hold now. */
+  readonly level: "ok" | "warning" | "problem";
+  /** What was looked at, in a few words. */
+  readonly about: string;
+  /** What was seen. */
+  readonly seen: string;
+  /** What to do about it; absent where nothing is to be done. */
+  readonly todo?: string | undefined;
+}
+
+/** A backend that can examine its store: for `holdfast doctor`. */
+export interface Examinable {
+  /** Looks at the store without changing it: settings and state on which its promises rest. */
+  examine(): Promise<readonly Finding[]>;
+}
+
+/** Whether a backend can examine its store. */
+export function isExaminable(backend: Backend): backend is Backend & Examinable {
+  return "examine" in backend && typeof backend.examine === "function";
+}
