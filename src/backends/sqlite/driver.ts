@@ -70,16 +70,17 @@ export function findDriver(wanted?: DriverName): Driver {
 
 /** The library inside Node, from 22.13 on; undefined before. */
 function builtIn(): unknown {
-  const { emitWarning } = process;
-  // Node 22 warns while the module is loaded, which is one call and nothing else: only this warning is kept back.
-  Object.assign(process, { emitWarning: () => {} });
+  // Node 22 warns while the module is loaded. That is one call, during which nothing else can warn: only this warning is
+  // kept back, and the program's own function is in its place again before anybody can see that it was not.
+  const own = Object.getOwnPropertyDescriptor(process, "emitWarning") ?? {};
+  Object.defineProperty(process, "emitWarning", { ...own, value: () => {} });
   try {
     const found: unknown = process.getBuiltinModule?.("node:sqlite");
     return typeof found === "object" && found !== null && "DatabaseSync" in found
       ? found.DatabaseSync
       : undefined;
   } finally {
-    Object.assign(process, { emitWarning });
+    Object.defineProperty(process, "emitWarning", own);
   }
 }
 
