@@ -473,8 +473,13 @@ export class Claim implements Due<Claim> {
     if (!asking && this.mayBeThere()) this.giveBack();
   }
 
+  /** An append may have reached the store without our hearing of it. */
+  get doubtful(): boolean {
+    return this.wait?.mayBeThere === true;
+  }
+
   private mayBeThere(): boolean {
-    return this.joined || this.wait?.mayBeThere === true;
+    return this.joined || this.doubtful;
   }
 
   private end(): void {
