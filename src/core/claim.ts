@@ -4,11 +4,11 @@
  */
 import { onAbort } from "./aborts.ts";
 import type { Due, Moment } from "./agenda.ts";
-import type { Answer, Entry, NewEntry, Renewed, Snapshot } from "./backend.ts";
+import type { Answer, Entry, EntryMode, NewEntry, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LossCause } from "./channels.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
-import { evictionOrder, ruleOf } from "./grant.ts";
+import { evictionOrder, type Rule, ruleOf } from "./grant.ts";
 import { marginMs } from "./keeper.ts";
 import * as report from "./report.ts";
 import { takeOut } from "./take-out.ts";
@@ -21,6 +21,8 @@ export interface Claimant {
   /** Busy, and the wish was for null in that case. */
   refused(): void;
   failed(error: unknown): void;
+  /** Holding is no longer certain. */
+  lost?(claim: Claim, why: LossCause): void;
 }
 
 /** How often an append is sent until the caller is told that its outcome is unknown. */
@@ -39,7 +41,6 @@ export class Claim implements Due<Claim> {
   readonly id: string;
   readonly client: Client;
   private readonly claimant: Claimant;
-  private readonly entry: NewEntry;
   private readonly startedAt: number;
   private state: "waiting" | "granted" | "held" | "ended" = "waiting";
   private wait: Wait | null = null;
@@ -51,7 +52,8 @@ export class Claim implements Due<Claim> {
   private grantedAt = 0;
   private renewAt: number = never;
   private lossCause: LossCause | null = null;
-  private hasLeft = false;
+  /** Whether its holder has released it. */
+  hasLeft = false;
   /** Called once, when holding is no longer certain. */
   onLost: ((why: LossCause) => void) | null = null;
 
@@ -65,16 +67,6 @@ export class Claim implements Due<Claim> {
     this.claimant = claimant;
     this.wish = wish;
     this.id = client.nextEntryId();
-    this.entry = {
-      id: this.id,
-      owner: client.owner,
-      mode: wish.mode === "shared" ? "read" : "write",
-      weight: wish.weight,
-      permits: wish.permits,
-      ttlMs: wish.ttlMs,
-      metadata: wish.metadata,
-      onlyIfGranted: wish.ifAvailable || (wish.waitMs === 0 && !wish.steal),
-    };
     this.startedAt = client.clock.recent();
   }
 
@@ -125,6 +117,23 @@ export class Claim implements Due<Claim> {
     return report.lossError(this, this.lossCause);
   }
 
+  private get rule(): Rule {
+    return ruleOf({ mode: modeOf(this.wish), permits: this.wish.permits });
+  }
+
+  private get onlyIfGranted(): boolean {
+    const { ifAvailable, waitMs, steal } = this.wish;
+    return ifAvailable || (waitMs === 0 && !steal);
+  }
+
+  /** Made anew for each question rather than kept: many may wait for long, and few ask twice. */
+  private entry(): NewEntry {
+    const { id, wish, onlyIfGranted } = this;
+    const { weight, permits, ttlMs, metadata } = wish;
+    const mode = modeOf(wish);
+    return { id, owner: this.client.owner, mode, weight, permits, ttlMs, metadata, onlyIfGranted };
+  }
+
   // 1. Ask: append our entry, or find it again, and learn what is ahead.
 
   private ask(): void {
@@ -133,7 +142,7 @@ export class Claim implements Due<Claim> {
     const sentAt = clock.recent();
     const question = this.wait === null ? 0 : ++this.wait.question;
     try {
-      const answer = backend.append(this.queue, this.entry, this.wish.signal);
+      const answer = backend.append(this.queue, this.entry(), this.wish.signal);
       if (!(answer instanceof Promise)) return this.answered(question, answer, sentAt);
       this.awaitAnswer();
       answer.then(
@@ -151,7 +160,7 @@ export class Claim implements Due<Claim> {
     const wait = this.waiting();
     const question = ++wait.question;
     let sentAt = 0;
-    wait.lookAt = never;
+    wait.lookAt = null;
     keeper.keep(this);
     wait.turn = this.client.inOrder(this.queue, async () => {
       // Whoever has gone by now leaves the queue alone; the time for an answer is counted from here.
@@ -159,7 +168,7 @@ export class Claim implements Due<Claim> {
       sentAt = clock.recent();
       this.awaitAnswer();
       try {
-        const snapshot = await backend.append(this.queue, this.entry, this.wish.signal);
+        const snapshot = await backend.append(this.queue, this.entry(), this.wish.signal);
         this.answered(question, snapshot, sentAt);
       } catch (error) {
         this.failed(question, error);
@@ -170,7 +179,7 @@ export class Claim implements Due<Claim> {
   /** An answer that takes longer than a ttl could not be believed anyway. */
   private awaitAnswer(): void {
     const wait = this.waiting();
-    wait.lookAt = never;
+    wait.lookAt = null;
     wait.answerBy = this.client.clock.now() + this.wish.ttlMs;
     this.client.keeper.keep(this);
   }
@@ -178,7 +187,8 @@ export class Claim implements Due<Claim> {
   private waiting(): Wait {
     if (this.wait === null) {
       this.wait = new Wait();
-      if (this.wish.waitMs > 0 || this.wish.steal) this.wait.giveUpAt = this.startedAt + this.wish.waitMs;
+      const { waitMs, steal } = this.wish;
+      if (waitMs !== never && (waitMs > 0 || steal)) this.wait.giveUpAt = this.startedAt + waitMs;
     }
     return this.wait;
   }
@@ -188,7 +198,7 @@ export class Claim implements Due<Claim> {
     if (this.state !== "waiting") return;
     if (this.wait !== null) {
       if (question !== this.wait.question) return;
-      this.wait.answerBy = never;
+      this.wait.answerBy = null;
       this.wait.tries = 0;
     }
     if (snapshot === null) return this.refused();
@@ -205,7 +215,7 @@ export class Claim implements Due<Claim> {
     if (unknown) wait.mayBeThere = true;
     if (this.state === "ended") return this.tooLate(this.mayBeThere());
     if (this.state !== "waiting" || question !== wait.question) return;
-    wait.answerBy = never;
+    wait.answerBy = null;
     wait.passOn();
     wait.tries += 1;
     const patient = this.joined
@@ -222,7 +232,7 @@ export class Claim implements Due<Claim> {
   private tooLate(mayBeThere: boolean): void {
     if (mayBeThere && (this.lossCause === null || this.hasLeft)) this.giveBack();
     if (this.wait === null) return;
-    this.wait.answerBy = never;
+    this.wait.answerBy = null;
     this.wait.onAnswer?.();
   }
 
@@ -236,11 +246,11 @@ export class Claim implements Due<Claim> {
   // 2. Decide: the rule looks at what is ahead.
 
   private decide(snapshot: Snapshot): void {
-    if (ruleOf(this.entry).grants(this.entry, snapshot.ahead)) {
+    if (this.rule.grants(this.wish, snapshot.ahead)) {
       if (this.storeNow() < this.validUntil) this.grant();
       else this.doubt();
     } else {
-      this.waiting().seen = snapshot;
+      this.waiting().see(snapshot.ahead);
       if (this.wish.steal) void this.evictAhead();
       else this.watch(snapshot);
     }
@@ -265,20 +275,23 @@ export class Claim implements Due<Claim> {
     const { backend, clock, random, keeper } = this.client;
     const wait = this.waiting();
     const watch = wait.beginWatch();
-    const target = ruleOf(this.entry).blocker(snapshot.ahead);
+    const target = this.rule.blocker(snapshot.ahead);
     // Where anybody ahead may make room, the nearest need not be the first to expire.
     const blockedForMs = target?.expiresInMs ?? this.wish.ttlMs / 3;
     wait.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();
     try {
-      const standing = backend.watch(this.queue, snapshot.self, target, (fresh) => {
-        if (wait.watching(watch)) this.changed(fresh);
-      });
+      // A call that comes late, of an earlier watch, does no harm: grants are monotone.
+      const standing = backend.watch(this.queue, snapshot.self, target, (fresh) => this.changed(fresh));
       if (!(standing instanceof Promise)) wait.stands(watch, standing);
-      else standing.then((unwatch) => wait.stands(watch, unwatch)).catch(() => this.unwatched());
+      else this.awaitWatch(wait, watch, standing);
     } catch {
       this.unwatched();
     }
     if (this.state === "waiting") keeper.keep(this);
+  }
+
+  private awaitWatch(wait: Wait, watch: number, standing: Promise<() => void>): void {
+    standing.then((unwatch) => wait.stands(watch, unwatch)).catch(() => this.unwatched());
   }
 
   /** A watch that cannot be had is replaced by looking. */
@@ -373,17 +386,17 @@ export class Claim implements Due<Claim> {
 
   /** Gives up, asks again or looks, as it is due. False if that was the end. */
   private attendWait(wait: Wait, now: number): boolean {
-    if (now >= wait.giveUpAt) {
-      this.stop(report.waitIsOver(this, this.wish.waitMs, wait.seen));
+    if (isDue(wait.giveUpAt, now)) {
+      this.stop(report.waitIsOver(this, this.wish.waitMs, wait));
       return false;
     }
-    if (now >= wait.answerBy) {
+    if (isDue(wait.answerBy, now)) {
       const text = `the store has not answered within the ttl of ${showMs(this.wish.ttlMs)}`;
       // Whoever does not want to wait has waited long enough.
-      if (this.entry.onlyIfGranted === true) wait.tries = appendTries;
+      if (this.onlyIfGranted) wait.tries = appendTries;
       this.failed(wait.question, report.errorOf(this, "LOCK_OUTCOME_UNKNOWN", text));
     }
-    if (now >= wait.lookAt && !wait.asking) this.ask();
+    if (isDue(wait.lookAt, now) && !wait.asking) this.ask();
     return this.alive;
   }
 
@@ -437,6 +450,7 @@ export class Claim implements Due<Claim> {
     this.end();
     report.reportLoss(this, why, this.client.clock.now() - this.grantedAt);
     this.onLost?.(why);
+    this.claimant.lost?.(this, why);
   }
 
   // Leaving.
@@ -473,8 +487,13 @@ export class Claim implements Due<Claim> {
     if (!asking && this.mayBeThere()) this.giveBack();
   }
 
+  /** An append may have reached the store without our hearing of it. */
+  get doubtful(): boolean {
+    return this.wait?.mayBeThere === true;
+  }
+
   private mayBeThere(): boolean {
-    return this.joined || this.wait?.mayBeThere === true;
+    return this.joined || this.doubtful;
   }
 
   private end(): void {
@@ -494,4 +513,12 @@ export class Claim implements Due<Claim> {
     this.wait.endListening?.();
     this.wait.endListening = null;
   }
+}
+
+function modeOf(wish: Wish): EntryMode {
+  return wish.mode === "shared" ? "read" : "write";
+}
+
+function isDue(moment: number | null, now: number): boolean {
+  return moment !== null && now >= moment;
 }

@@ -100,13 +100,11 @@ export class LockClient implements Client {
    * rejects at once with an AbortError. A lock that was lost otherwise rejects with LOCK_LOST when the callback ends.
    */
   section(wish: Wish, callback: Callback): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.assertOpen(wish.name);
-      if (wish.signal?.aborted) return reject(wish.signal.reason);
-      const run = new Run(callback, resolve, reject);
-      new Claim(this, wish, run).start();
-      run.arrange();
-    });
+    this.assertOpen(wish.name);
+    if (wish.signal?.aborted) return Promise.reject(wish.signal.reason);
+    const run = new Run(callback);
+    new Claim(this, wish, run).start();
+    return run.arrange();
   }
 
   #orAborted(wish: Wish, error: unknown): unknown {

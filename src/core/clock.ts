@@ -27,7 +27,7 @@ export type Random = () => number;
 const longestTimerMs: number = 2 ** 31 - 1;
 
 /** Steps of the wall clock up to this are taken for slewing and rounding. */
-const slewMs = 5;
+export const slewMs = 5;
 
 /** Reads two clocks and gives the larger progress of the two. */
 export function largerProgress(monotonicMs: () => number, wallMs: () => number): () => number {

@@ -4,12 +4,15 @@
  */
 import type { Ahead, Entry } from "./backend.ts";
 
+/** What decides which rule an entry is under. */
+export type Ruled = Pick<Entry, "mode" | "permits">;
+
 /** What the rules need to know of an entry. */
-export type Ruled = Pick<Entry, "mode" | "weight" | "permits">;
+export type Weighed = Pick<Entry, "weight" | "permits">;
 
 /** One way of deciding: does this entry hold, and if not, whose leaving is worth waiting for? */
 export interface Rule {
-  grants(self: Ruled, ahead: Ahead): boolean;
+  grants(self: Weighed, ahead: Ahead): boolean;
   /** The entry to watch; null when any entry ahead may make room. */
   blocker(ahead: Ahead): Entry | null;
 }

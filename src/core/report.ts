@@ -1,5 +1,5 @@
 /** What people and diagnostics get to see of a claim: errors and channel messages. None of it decides anything. */
-import type { Entry, Snapshot } from "./backend.ts";
+import type { Entry } from "./backend.ts";
 import { channels, type LockEvent, type LossCause } from "./channels.ts";
 import { showMs } from "./duration.ts";
 import { LockError, type LockErrorCode } from "./errors.ts";
@@ -71,11 +71,15 @@ export function errorOf(subject: Subject, code: LockErrorCode, text: string): Lo
 }
 
 /** The caller's patience has ended: is it held, or is the store broken? */
-export function waitIsOver(subject: Subject, waitMs: number, seen: Snapshot | null): LockError {
+export function waitIsOver(
+  subject: Subject,
+  waitMs: number,
+  seen: { readonly seenAhead: number; readonly seenNearest: Entry | null },
+): LockError {
   const wait = `the wait of ${showMs(waitMs)}`;
-  if (seen === null) return errorOf(subject, "LOCK_UNAVAILABLE", `the store has not answered within ${wait}`);
-  const { count, nearest } = seen.ahead;
-  const text = `not granted within ${wait}: ${count} ahead, the nearest is ${ownerOf(nearest)}`;
+  const { seenAhead, seenNearest } = seen;
+  if (seenAhead < 0) return errorOf(subject, "LOCK_UNAVAILABLE", `the store has not answered within ${wait}`);
+  const text = `not granted within ${wait}: ${seenAhead} ahead, the nearest is ${ownerOf(seenNearest)}`;
   return errorOf(subject, "LOCK_TIMEOUT", text);
 }
 

@@ -3,98 +3,128 @@
  * without async functions, since each of them costs promises.
  */
 import type { Claim, Claimant } from "./claim.ts";
-import type { LockError } from "./errors.ts";
+import type { LossCause } from "./channels.ts";
 import { Lock } from "./lock.ts";
 
 /** What the callback of a request is called with: its overload decides whether it takes null. */
 export type Callback = (lock: Lock | null) => unknown;
 
-/** Runs a callback while its claim holds, and settles the promise of `request`. */
+/** Runs a callback while its claim holds. */
 export class Run implements Claimant {
   private readonly callback: Callback;
-  private readonly resolve: (value: unknown) => void;
-  /** Rejects the request; a theft does so at once, whatever the callback is doing. */
-  readonly failed: (error: unknown) => void;
-  /** The claim when it is granted, null when it was refused; undefined while it waits. */
-  private outcome: Claim | null | undefined = undefined;
-  private wake: (() => void) | null = null;
-  private lock: Lock | null = null;
+  /** The claim when it is granted, null when it was refused, what went wrong otherwise; undefined while it waits. */
+  private outcome: Claim | Failure | null | undefined = undefined;
+  private wake: ((run: Run) => void) | null = null;
+  /** Rejects the request at once, whatever the callback is doing. Only while the callback runs. */
+  private reject: ((error: unknown) => void) | null = null;
 
-  constructor(callback: Callback, resolve: (value: unknown) => void, reject: (error: unknown) => void) {
+  constructor(callback: Callback) {
     this.callback = callback;
-    this.resolve = resolve;
-    this.failed = reject;
   }
 
   granted(claim: Claim): void {
-    this.outcome = claim;
-    this.wake?.();
+    this.decided(claim);
   }
 
   refused(): void {
-    this.outcome = null;
-    this.wake?.();
+    this.decided(null);
+  }
+
+  failed(error: unknown): void {
+    this.decided(new Failure(error));
+  }
+
+  lost(claim: Claim, why: LossCause): void {
+    if (why === "evicted") this.reject?.(stolen(claim));
+  }
+
+  private decided(outcome: Claim | Failure | null): void {
+    this.outcome = outcome;
+    this.wake?.(this);
+    this.wake = null;
   }
 
   /**
-   * Arranges, in the async context of the caller, that the callback runs there when the claim is granted: never in the
-   * context of whoever released the lock, and never before `request` has returned.
+   * Gives the promise of the request. The callback will run in the async context of the caller of this: never in that of
+   * whoever released the lock, and never before `request` has returned.
    */
-  arrange(): void {
-    const turn =
-      this.outcome === undefined
-        ? new Promise<void>((resolve) => {
-            this.wake = resolve;
-          })
-        : atOnce;
-    void turn.then(() => this.enter(this.outcome ?? null));
+  arrange(): Promise<unknown> {
+    if (this.outcome !== undefined) {
+      return new Promise((resolve, reject) => {
+        void atOnce.then(() => this.enter(resolve, reject));
+      });
+    }
+    const turn = new Promise<Run>((resolve) => {
+      this.wake = resolve;
+    });
+    return turn.then(enter);
   }
 
-  private enter(claim: Claim | null): void {
-    if (claim !== null) {
-      if (!claim.enter()) return;
-      this.lock = new Lock(claim);
-      claim.onLost = (why) => {
-        if (why === "evicted") this.failed(stolen(claim));
-      };
-    }
+  /** The callback's turn has come. */
+  enter(resolve: Settle, reject: Settle): void {
+    const { outcome } = this;
+    if (outcome instanceof Failure) reject(outcome.error);
+    else if (!outcome) this.runWithout(resolve, reject);
+    // Given back meanwhile: by now the outcome says why.
+    else if (!outcome.enter()) this.enter(resolve, reject);
+    else this.run(outcome, resolve, reject);
+  }
+
+  private runWithout(resolve: Settle, reject: Settle): void {
     try {
-      const result = this.callback(this.lock);
+      resolve(this.callback(null));
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  private run(claim: Claim, resolve: Settle, reject: Settle): void {
+    this.reject = reject;
+    try {
+      const result = this.callback(new Lock(claim));
       if (isThenable(result)) {
         Promise.resolve(result).then(
-          (value) => this.returned(value),
-          (error: unknown) => this.threw(error),
+          (value) => this.returned(claim, value, resolve, reject),
+          (error: unknown) => this.leave(claim, error, reject),
         );
       } else {
-        this.returned(result);
+        this.returned(claim, result, resolve, reject);
       }
     } catch (error) {
-      this.threw(error);
+      // The callback's own error wins over a loss.
+      this.leave(claim, error, reject);
     }
   }
 
-  private returned(value: unknown): void {
-    const { lock, outcome: claim } = this;
-    if (lock === null || !claim) return this.resolve(value);
+  private returned(claim: Claim, value: unknown, resolve: Settle, reject: Settle): void {
     claim.tellLoss();
-    const lost = claim.lostBecause === null ? null : claim.lossError();
-    const left = lock.released ? null : claim.leave();
-    // The callback has ended: if the store does not answer now, the ttl frees the lock.
-    if (left instanceof Promise) void left.then(ignore, ignore).then(() => this.settle(value, lost));
-    else this.settle(value, lost);
+    if (claim.lostBecause === null) this.leave(claim, value, resolve);
+    else this.leave(claim, claim.lossError(), reject);
   }
 
-  private settle(value: unknown, lost: LockError | null): void {
-    if (lost === null) this.resolve(value);
-    else this.failed(lost);
+  /** Leaves unless the callback has; then settles the request. If the store does not answer, the ttl frees the lock. */
+  private leave(claim: Claim, result: unknown, settle: Settle): void {
+    this.reject = null;
+    const left = claim.hasLeft ? null : claim.leave();
+    if (left instanceof Promise) void left.then(ignore, ignore).then(() => settle(result));
+    else settle(result);
   }
+}
 
-  /** The callback's own error wins over a loss. */
-  private threw(error: unknown): void {
-    const left = this.lock?.released === false ? this.outcome?.leave() : null;
-    if (left instanceof Promise) void left.then(ignore, ignore).then(() => this.failed(error));
-    else this.failed(error);
+type Settle = (result: unknown) => void;
+
+/** What a request rejects with. */
+class Failure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
   }
+}
+
+/** The same function for all that wait, and their promise is made only now: there may be many. */
+function enter(run: Run): Promise<unknown> {
+  return new Promise((resolve, reject) => run.enter(resolve, reject));
 }
 
 const atOnce = Promise.resolve();

@@ -10,13 +10,15 @@ interface Leaver {
   readonly seq: bigint;
   readonly wish: Wish;
   readonly client: Client;
+  /** An append may have reached the store without our hearing of it. */
+  readonly doubtful: boolean;
 }
 
 /** "gone" if the store did not have it any more. Rejects with a LockError if the store does not say. */
 export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | "gone"> {
   const { backend } = leaver.client;
   try {
-    const answer = backend.remove(leaver.wish.queue, leaver.id);
+    const answer = backend.remove(leaver.wish.queue, leaver.id, false, leaver.seq);
     if (answer instanceof Promise) return answered(leaver, heldSince, answer);
     return ended(leaver, heldSince, answer ? "released" : "gone");
   } catch (error) {
@@ -55,6 +57,9 @@ function ended<Outcome extends "released" | "gone" | "unknown">(
   heldSince: number,
   outcome: Outcome,
 ): Outcome {
-  report.reportRelease(leaver, outcome, leaver.client.clock.recent() - heldSince);
+  // A late append may have brought another entry with our id: it goes, too, but it is not what was held.
+  const { client, wish, id } = leaver;
+  if (outcome === "gone" && leaver.doubtful) client.keeper.discard(wish.queue, id, wish.ttlMs);
+  report.reportRelease(leaver, outcome, client.clock.recent() - heldSince);
   return outcome;
 }

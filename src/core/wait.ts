@@ -1,16 +1,16 @@
 /** What a claim has to remember only while it waits: made when the store does not grant it at once. */
-import type { Snapshot } from "./backend.ts";
+import type { Ahead, Entry } from "./backend.ts";
 
 const never = Number.POSITIVE_INFINITY;
 
 /** The moments, counts and subscriptions of a wait. */
 export class Wait {
-  /** When the caller's patience ends. */
-  giveUpAt: number = never;
-  /** By when the store has to answer; Infinity while it is not being asked. */
-  answerBy: number = never;
+  /** When the caller's patience ends; null: never. These are null rather than Infinity since each number takes space. */
+  giveUpAt: number | null = null;
+  /** By when the store has to answer; null while it is not being asked. */
+  answerBy: number | null = null;
   /** When to look again without a hint. */
-  lookAt: number = never;
+  lookAt: number | null = null;
   /** Counts the questions to the store: the answer to an earlier one is not waited for any more. */
   question = 0;
   /** Failures since the last answer. */
@@ -21,8 +21,9 @@ export class Wait {
   thefts = 0;
   /** An append may have reached the store without our hearing of it. */
   mayBeThere = false;
-  /** What was ahead when we last heard. */
-  seen: Snapshot | null = null;
+  /** How many were ahead when we last heard, and the last of them; -1 before that. */
+  seenAhead = -1;
+  seenNearest: Entry | null = null;
   /** Whether it has stood in the queue behind others. */
   queued = false;
   /** Ends listening to the caller's signal. */
@@ -35,11 +36,17 @@ export class Wait {
   private unwatch: (() => void) | null = null;
 
   get asking(): boolean {
-    return this.answerBy !== never;
+    return this.answerBy !== null;
   }
 
   nextMoment(): number {
-    return Math.min(this.giveUpAt, this.answerBy, this.lookAt);
+    return Math.min(this.giveUpAt ?? never, this.answerBy ?? never, this.lookAt ?? never);
+  }
+
+  /** Remembers what is ahead, for the message if the wait is in vain. */
+  see(ahead: Ahead): void {
+    this.seenAhead = ahead.count;
+    this.seenNearest = ahead.nearest;
   }
 
   /** Lets the next request of the same client go. */
@@ -53,11 +60,6 @@ export class Wait {
     this.endWatch();
     this.queued = true;
     return ++this.watches;
-  }
-
-  /** Whether this is still the watch that counts. */
-  watching(watch: number): boolean {
-    return this.watches === watch;
   }
 
   /** A watch stands: keep its end, or end it at once if it does not count any more. */

@@ -66,11 +66,13 @@ function settleSeizures(lock: LockTrace): void {
   const thieves = lock.attempts.filter(({ call }) => call.invoke.steal === true);
   const numbered = thieves.flatMap(({ grant }) => (grant?.token === undefined ? [] : [grant]));
   settleNumberedThefts(lock.grants, numbered);
-  // Where the thief's token is not known, it may have displaced all that were granted before it ended.
+  // Where the thief's token is not known, it may have displaced all that had joined before it ended, even if they hear of
+  // their grant later: what it sent may be on its way for longer than it waits.
   for (const { call, grant } of thieves) {
     if (grant?.token !== undefined) continue;
     for (const victim of lock.grants) {
-      if (victim !== grant && victim.ok.i < (call.end?.i ?? Infinity)) seize(victim, call.invoke);
+      if (victim !== grant && victim.attempt.call.invoke.i < (call.end?.i ?? Infinity))
+        seize(victim, call.invoke);
     }
   }
 }

@@ -70,8 +70,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a thief does not wait until those ahead are evicted",
-    from: ".grants(this.entry, snapshot.ahead))",
-    to: ".grants(this.entry, snapshot.ahead) || this.wish.steal)",
+    from: ".grants(this.wish, snapshot.ahead))",
+    to: ".grants(this.wish, snapshot.ahead) || this.wish.steal)",
   },
   {
     name: "the end of validity is noticed only when somebody asks",
@@ -80,8 +80,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a section does not tell that its lock was lost",
-    from: "const lost = ",
-    to: "const lost = true ? null : ",
+    from: "if (claim.lostBecause === null)",
+    to: "if (true)",
   },
   {
     name: "a reader does not wait for the writers ahead",

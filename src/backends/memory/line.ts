@@ -6,6 +6,7 @@ import type { Ahead, Entry, EntryMode, NewEntry, Owner, Snapshot } from "../../c
 import type { Clock } from "../../core/clock.ts";
 import { nothingAhead } from "../../core/grant.ts";
 import { Ranks } from "./ranks.ts";
+import { Roll } from "./roll.ts";
 
 /** What a line knows of a client of its store. */
 export interface MemoryClient {
@@ -43,7 +44,9 @@ export class MemoryEntry implements Entry {
   next: MemoryEntry | null = null;
   /** The nearest writer ahead; may have left the line, and then its own writerAhead leads on. */
   writerAhead: MemoryEntry | null = null;
+  /** Where the ranks and the roll of its line have it. */
   place = -1;
+  enrolled = 0;
   private mark = -1;
   live = true;
   /** Who wants to hear when this entry leaves: mostly nobody or one. */
@@ -107,7 +110,7 @@ export class Line {
   private count = 0;
   private weight = 0;
   /** All entries by id: made when the line gets long, kept until it is empty. */
-  private index: Map<string, MemoryEntry> | null = null;
+  private roll: Roll | null = null;
   /** Made when somebody asks about the middle, kept until the line is empty. */
   private ranks: Ranks | null = null;
 
@@ -117,7 +120,7 @@ export class Line {
 
   find(id: string): MemoryEntry | undefined {
     if (this.first === null || this.first.id === id) return this.first ?? undefined;
-    if (this.index !== null) return this.index.get(id);
+    if (this.roll !== null) return this.roll.find(id);
     const mark = markOf(id);
     for (let entry = this.first.next; entry !== null; entry = entry.next) {
       if (entry.is(id, mark)) return entry;
@@ -135,8 +138,8 @@ export class Line {
     this.count += 1;
     this.weight += entry.weight;
     if (entry.permits !== undefined && entry.permits > this.mostPermits) this.mostPermits = entry.permits;
-    if (this.index !== null) this.index.set(entry.id, entry);
-    else if (this.count > longestScan) this.index = new Map([...this].map((each) => [each.id, each]));
+    if (this.roll?.full === false) this.roll.add(entry);
+    else if (this.count > longestScan || this.roll !== null) this.enroll();
     if (this.ranks?.full) this.rank();
     else if (this.ranks !== null) entry.place = this.ranks.append(entry.weight);
   }
@@ -144,7 +147,7 @@ export class Line {
   remove(entry: MemoryEntry): void {
     const { prev, next } = entry;
     entry.live = false;
-    this.index?.delete(entry.id);
+    this.roll?.strike(entry);
     // Cuts the chain of writers that have left, so that none of them is kept.
     entry.writerAhead = prev === null ? null : this.writerAheadOf(entry);
     if (this.lastWriter === entry) this.lastWriter = entry.writerAhead;
@@ -158,7 +161,7 @@ export class Line {
     this.weight -= entry.weight;
     if (this.count === 0) {
       this.ranks = null;
-      this.index = null;
+      this.roll = null;
     }
     this.ranks?.remove(entry.place, entry.weight);
   }
@@ -184,6 +187,11 @@ export class Line {
 
   private beforeMiddle(entry: MemoryEntry): { count: number; weight: number } {
     return (this.ranks ?? this.rank()).before(entry.place);
+  }
+
+  private enroll(): void {
+    this.roll = new Roll(2 * this.count);
+    for (const entry of this) this.roll.add(entry);
   }
 
   private rank(): Ranks {

@@ -55,13 +55,18 @@ function checkLock(lock: LockTrace, grants: readonly Grant[], overtakes: number,
       weights.add(rank, -grant.weight);
     } else {
       const times = passing.above(rank) - (before.get(grant) ?? 0);
-      if (times > overtakes) report(lock, grant, overtakers, overtakes, findings);
+      if (times > overtakes && !robbed(grant)) report(lock, grant, overtakers, overtakes, findings);
       if (grant.steal || fits(grant, rank, weights)) continue;
       overtakers.add(grant);
       passed.add(rank, 1);
       if (grant.kind === "exclusive") passedByWriters.add(rank, 1);
     }
   }
+}
+
+/** Taken out before it heard of its grant: whoever came next did not pass it. */
+function robbed(grant: Grant): boolean {
+  return grant.end <= grant.ok.i && grant.believedEnd > grant.ok.i;
 }
 
 /** A counted grant that fits beside all that is surely ahead of it passes nobody: they were grantable too. */

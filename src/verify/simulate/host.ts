@@ -2,7 +2,7 @@
  * The machine of one simulated client: its clocks and timers, and what happens to them when it is paused, suspended or
  * killed. The larger progress of its two clocks is worked out by the core's own code.
  */
-import { type Clock, largerProgress, type Timer } from "../../core/clock.ts";
+import { type Clock, largerProgress, slewMs, type Timer } from "../../core/clock.ts";
 import type { Dice } from "./dice.ts";
 import type { World } from "./world.ts";
 
@@ -86,7 +86,9 @@ export class Host implements Clock {
   /** Goes on, with all that came in meanwhile at once, in any order. */
   resume(dice: Dice): void {
     if (this.#state !== "paused" && this.#state !== "suspended") return;
-    if (this.#state === "suspended") this.#stoodStillUs += this.#world.nowUs - this.#suspendedAtUs;
+    const stoodUs = this.#state === "suspended" ? this.#world.nowUs - this.#suspendedAtUs : 0;
+    // A shorter one the clocks cannot tell from slewing: the margin of belief covers it, and the history would not say so.
+    if (stoodUs > (slewMs + 1) * 1000) this.#stoodStillUs += stoodUs;
     this.#state = "running";
     this.disturbedAtUs = this.#world.nowUs;
     const backlog = this.#backlog;
