@@ -68,10 +68,13 @@ function tell(report) {
   process.send?.(report);
 }
 
-process.on("message", async (/** @type {Order} */ order) => {
+/** @param {Order} order */
+async function obey(order) {
   if ("reply" in order) return onReply(order.reply);
   await tasks[order.task]();
   tell({ step: "done" });
   if (order.task === "leave") process.disconnect();
-});
+}
+
+process.on("message", (/** @type {Order} */ order) => void obey(order));
 tell({ step: "ready" });
