@@ -4,7 +4,14 @@ import { loadSuite } from "./suites.mjs";
 
 /** @import { Job } from "./types.ts" */
 
-/** @typedef {{ waiter: string, askedUs: number, enteredUs: number, leftUs: number }} Turn all by the machine's monotonic clock */
+/**
+ * @typedef {object} Turn times are by the machine's monotonic clock
+ * @property {string} waiter
+ * @property {number} askedUs
+ * @property {number} enteredUs
+ * @property {number} leftUs
+ * @property {string | null} token where a contender has one: its place in the order of the store
+ */
 /** @typedef {{ word: string, turns: Turn[], cpuUs: number, error?: string }} Report */
 /**
  * @typedef {(
@@ -77,9 +84,11 @@ function waiterName(/** @type {number} */ waiter) {
 
 /** @param {string} name @param {string} waiter @param {() => Promise<unknown>} work @returns {Promise<Turn>} */
 async function takeTurn(name, waiter, work) {
-  const turn = { waiter, askedUs: nowUs(), enteredUs: 0, leftUs: 0 };
-  await subject.request(name, async () => {
+  /** @type {Turn} */
+  const turn = { waiter, askedUs: nowUs(), enteredUs: 0, leftUs: 0, token: null };
+  await subject.request(name, async (/** @type {{ token?: bigint } | undefined} */ lock) => {
     turn.enteredUs = nowUs();
+    if (lock?.token !== undefined) turn.token = String(lock.token);
     await work();
     turn.leftUs = nowUs();
   });
@@ -90,7 +99,7 @@ function nowUs() {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
-/** @param {unknown} value @returns {value is { request: (name: string, run: () => Promise<void>) => Promise<unknown> }} */
+/** @param {unknown} value @returns {value is { request: (name: string, run: (lock?: { token?: bigint }) => Promise<void>) => Promise<unknown> }} */
 function isLock(value) {
   return (
     typeof value === "object" && value !== null && "request" in value && typeof value.request === "function"

@@ -202,13 +202,20 @@ function gapsOf(inOrder) {
   return inOrder.slice(1).map((turn, index) => turn.enteredUs - (inOrder[index]?.leftUs ?? 0));
 }
 
-/** How often somebody entered while one who surely had asked before still waited. @param {readonly Turn[]} inOrder */
+/**
+ * How often somebody entered while one who had asked before still waited: by the tokens where there are some, since they
+ * are the order of the store; else by the clock, as far as it can tell.
+ * @param {readonly Turn[]} inOrder
+ */
 function inversionsIn(inOrder) {
+  const ordered = inOrder.every(({ token }) => token !== null);
+  const placeOf = (/** @type {Turn} */ { token, askedUs }) =>
+    ordered ? Number(token) : askedUs / tellApartUs;
   let earliestLater = Number.POSITIVE_INFINITY;
   let inversions = 0;
-  for (const { askedUs } of inOrder.toReversed()) {
-    if (earliestLater + tellApartUs < askedUs) inversions += 1;
-    earliestLater = Math.min(earliestLater, askedUs);
+  for (const turn of inOrder.toReversed()) {
+    if (earliestLater + (ordered ? 0 : 1) < placeOf(turn)) inversions += 1;
+    earliestLater = Math.min(earliestLater, placeOf(turn));
   }
   return inversions;
 }
