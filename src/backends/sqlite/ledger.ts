@@ -80,10 +80,9 @@ export class Ledger {
   }
 
   /** Takes out a live entry that is alone in its queue, so that nobody has to be told; by one statement, too. */
-  removeAlone(queue: string, id: string): boolean {
-    return (
-      !this.#crowded.has(queue) && this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs()) > 0
-    );
+  removeAlone(queue: string, id: string, seq?: bigint): boolean {
+    if (this.#crowded.has(queue)) return false;
+    return this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs(), seq ?? null) > 0;
   }
 
   /** Finds an entry, or appends it; null if it was to be granted at once and would not be. */

@@ -95,7 +95,7 @@ export function prepare(db: Database): Statements {
        WHERE seq < ?3 AND ceiling >= ?3 AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1)`,
     ),
     deleteAlone: db.prepare(
-      `DELETE FROM entries WHERE queue = ?1 AND id = ?2 AND until > ?3
+      `DELETE FROM entries WHERE queue = ?1 AND id = ?2 AND until > ?3 AND seq = coalesce(?4, seq)
        AND (SELECT count(*) FROM (SELECT 1 FROM entries WHERE queue = ?1 LIMIT 2)) = 1`,
     ),
     insert: db.prepare(
