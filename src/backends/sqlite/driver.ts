@@ -1,6 +1,7 @@
 /** The SQLite libraries that Node may have, behind one small interface; what is asked of them is written in statements.ts. */
 import { createRequire } from "node:module";
 import { LockError } from "../../core/errors.ts";
+import { isBusy } from "./failure.ts";
 
 /** What can be bound to a statement. */
 export type Value = string | number | bigint | null;
@@ -16,11 +17,6 @@ export interface Statement<Row = object> {
 
 /** One connection to a file. */
 export interface Database {
-  /**
-   * Whether a write may be a transaction of its own. Not with libsql: a statement that found the file busy stays active
-   * there, and later statements, which then are not alone, would not be committed.
-   */
-  readonly autocommits: boolean;
   exec(sql: string): void;
   prepare<Row = object>(sql: string): Statement<Row>;
   close(): void;
@@ -97,29 +93,74 @@ function isDatabaseClass(found: unknown): found is NativeClass {
   return typeof found === "function";
 }
 
+/**
+ * libsql leaves a statement that found the file busy active, and whatever another statement writes then is not committed.
+ * So before anything else runs, that statement runs to its end, with values with which it changes nothing.
+ */
+class Jam {
+  readonly #native: Native;
+  #stuck: { readonly statement: NativeStatement<unknown>; readonly free: () => void } | null = null;
+
+  constructor(native: Native) {
+    this.#native = native;
+  }
+
+  /** Runs one way of using a statement. Throws that the file is busy also if it still is for the one that is stuck. */
+  run<T>(statement: NativeStatement<unknown>, sql: string, values: readonly Value[], work: () => T): T {
+    if (this.#stuck !== null && this.#stuck.statement !== statement) this.free();
+    try {
+      const result = work();
+      this.#stuck = null;
+      return result;
+    } catch (error) {
+      if (isBusy(error)) this.#stuck = { statement, free: () => this.#end(statement, sql, values) };
+      throw error;
+    }
+  }
+
+  free(): void {
+    this.#stuck?.free();
+    this.#stuck = null;
+  }
+
+  #end(statement: NativeStatement<unknown>, sql: string, values: readonly Value[]): void {
+    statement.run(...values.map(() => null));
+    if (sql.startsWith("BEGIN")) this.#native.exec("ROLLBACK");
+  }
+}
+
 /** libsql mixes up the values of calls if one statement is used in two ways, so each way has a statement of its own. */
 class Prepared<Row> implements Statement<Row> {
   readonly #native: Native;
   readonly #sql: string;
+  readonly #jam: Jam | null;
   #run: NativeStatement<Row> | undefined;
   #get: NativeStatement<Row> | undefined;
   #all: NativeStatement<Row> | undefined;
 
-  constructor(native: Native, sql: string) {
+  constructor(native: Native, sql: string, jam: Jam | null) {
     this.#native = native;
     this.#sql = sql;
+    this.#jam = jam;
   }
 
   run(...values: Value[]): number {
-    return Number((this.#run ??= this.#prepare()).run(...values).changes);
+    const statement = (this.#run ??= this.#prepare());
+    return this.#unjammed(statement, values, () => Number(statement.run(...values).changes));
   }
 
   get(...values: Value[]): Row | undefined {
-    return (this.#get ??= this.#prepare()).get(...values);
+    const statement = (this.#get ??= this.#prepare());
+    return this.#unjammed(statement, values, () => statement.get(...values));
   }
 
   all(...values: Value[]): Row[] {
-    return (this.#all ??= this.#prepare()).all(...values);
+    const statement = (this.#all ??= this.#prepare());
+    return this.#unjammed(statement, values, () => statement.all(...values));
+  }
+
+  #unjammed<T>(statement: NativeStatement<Row>, values: readonly Value[], work: () => T): T {
+    return this.#jam === null ? work() : this.#jam.run(statement, this.#sql, values, work);
   }
 
   #prepare(): NativeStatement<Row> {
@@ -131,12 +172,13 @@ class Prepared<Row> implements Statement<Row> {
 }
 
 function opened(native: Native, name: DriverName): Database {
+  const jam = name === "libsql" ? new Jam(native) : null;
   return {
-    autocommits: name !== "libsql",
     exec: (sql) => {
+      jam?.free();
       native.exec(sql);
     },
-    prepare: (sql) => new Prepared(native, sql),
+    prepare: (sql) => new Prepared(native, sql, jam),
     close: () => {
       native.close();
     },
