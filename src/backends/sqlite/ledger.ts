@@ -34,6 +34,13 @@ export class CeilingReached extends Error {
   }
 }
 
+/** Thrown by a look: the entry was taken out since it was found. */
+export class Displaced extends Error {
+  constructor() {
+    super("the entry was taken out as soon as it was appended");
+  }
+}
+
 /** How many crowded queues are remembered at most. */
 const mostCrowded = 1_000;
 
@@ -107,8 +114,10 @@ export class Ledger {
 
   /** What is ahead of an entry: a read, which costs more the more there are, and which nobody has to wait for. */
   look(queue: string, self: Standing): Look {
-    const { ahead, nearest: nearestOf, nearestWriter: writerOf } = this.#statements;
+    const { bySeq, ahead, nearest: nearestOf, nearestWriter: writerOf } = this.#statements;
     const nowUs = this.#machine.nowUs();
+    // Whoever is not in the queue any more must not hear that nobody is ahead.
+    if (bySeq.get(queue, self.seq) === undefined) throw new Displaced();
     const sums = ahead.get(queue, self.seq);
     const row = nearestOf.get(queue, self.seq);
     if (sums === undefined || row === undefined) return { snapshot: shown(self, nowUs), isClean: true };
