@@ -86,10 +86,10 @@ export class Ledger {
     return shown(self, nowUs);
   }
 
-  /** Takes out a live entry that is alone in its queue, so that nobody has to be told; by one statement, too. */
-  removeAlone(queue: string, id: string, seq?: bigint): boolean {
+  /** Takes out a live entry with nobody behind it, so that nobody has to be told; by one statement, too. */
+  removeLast(queue: string, id: string, seq: bigint): boolean {
     if (this.#crowded.has(queue)) return false;
-    return this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs(), seq ?? null) > 0;
+    return this.#statements.deleteLast.run(queue, seq, id, this.#machine.nowUs()) > 0;
   }
 
   /** Finds an entry, or appends it; null if it was to be granted at once and would not be. */

@@ -48,8 +48,8 @@ export interface Statements {
   readonly raiseCeiling: Statement;
   /** Appends to an empty queue, if the seq is above the last and within the ceiling. */
   readonly insertAlone: Statement;
-  /** Takes out the only entry of a queue, if it is live. */
-  readonly deleteAlone: Statement;
+  /** Takes out an entry with nobody behind it, if it is live. */
+  readonly deleteLast: Statement;
   readonly insert: Statement;
   readonly delete: Statement;
   readonly front: Statement<Row>;
@@ -94,9 +94,9 @@ export function prepare(db: Database): Statements {
        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16 FROM store
        WHERE seq < ?3 AND ceiling >= ?3 AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1)`,
     ),
-    deleteAlone: db.prepare(
-      `DELETE FROM entries WHERE queue = ?1 AND id = ?2 AND until > ?3 AND seq = coalesce(?4, seq)
-       AND (SELECT count(*) FROM (SELECT 1 FROM entries WHERE queue = ?1 LIMIT 2)) = 1`,
+    deleteLast: db.prepare(
+      `DELETE FROM entries WHERE queue = ?1 AND seq = ?2 AND id = ?3 AND until > ?4
+       AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1 AND seq > ?2)`,
     ),
     insert: db.prepare(
       `INSERT INTO entries (queue, behind, ${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

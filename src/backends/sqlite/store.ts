@@ -115,7 +115,8 @@ export class SqliteStore {
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
     return this.#turns.take(() => {
-      const alone = (): true | null => (!evict && this.#ledger.removeAlone(queue, id, seq)) || null;
+      const alone = (): true | null =>
+        (!evict && seq !== undefined && this.#ledger.removeLast(queue, id, seq)) || null;
       return this.#transactions.alone(alone, () => this.#ledger.remove(queue, id, evict, seq));
     });
   }
