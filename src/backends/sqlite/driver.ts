@@ -8,7 +8,10 @@ export type Value = string | number | bigint | null;
 
 /** A prepared statement whose integers are read as bigint. Its text decides what a Row has. */
 export interface Statement<Row = object> {
-  /** How many rows were changed. */
+  /**
+   * Gives how many rows were changed. Outside a transaction, only for statements that change nothing if all their values
+   * are null: see Jam.
+   */
   run(...values: Value[]): number;
   /** The first row. Only for reads and inside a transaction: outside, an error of the commit would go unseen. */
   get(...values: Value[]): Row | undefined;
