@@ -30,7 +30,11 @@ export const messages = {
   "argument-missing": { exit: "usage", text: "give <argument>", hint: "usage: <usage>" },
   "argument-unexpected": { exit: "usage", text: 'unexpected argument "<given>"', hint: "usage: <usage>" },
   "options-exclude": { exit: "usage", text: "<one> and <other> exclude each other" },
-  "value-refused": { exit: "usage", text: "<reason>", hint: "holdfast <command> --help shows how" },
+  "value-refused": {
+    exit: "usage",
+    text: "not allowed: <reason>",
+    hint: "holdfast <command> --help shows how",
+  },
   "grace-too-long": {
     exit: "usage",
     text: "--kill-grace <grace> is more than half of <bound>",
@@ -61,7 +65,12 @@ export const messages = {
     text: "this should not have happened: <reason>",
     hint: "please report it, with the command that you ran",
   },
-  busy: { exit: "busy", text: "<reason>", hint: "holdfast show <name> says who holds it" },
+  busy: { exit: "busy", text: "busy: <reason>", hint: "holdfast show <name> says who holds it" },
+  "ended-in-time": {
+    exit: "lost",
+    text: "<name> could not be renewed, and the command was ended (<how>) before anybody else could hold it",
+    hint: "is the store <store> well? holdfast doctor looks at it",
+  },
   lost: {
     exit: "lost",
     text: "<name> was lost, and the command was ended (<how>): <reason>",

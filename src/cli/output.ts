@@ -68,9 +68,9 @@ export class Output {
   /** Shows a message on stderr. */
   show(shown: Message): void {
     if (this.json) return this.event({ message: shown.id, ...withoutId(shown) });
-    const text = this.#options.clean(printable(shown.text));
-    const hint = shown.hint === undefined ? "" : `\n  ${this.#options.clean(printable(shown.hint))}`;
-    this.stderr.write(`holdfast: ${text}${hint}\n`);
+    const lines = [...shown.text.split("\n"), ...(shown.hint === undefined ? [] : [shown.hint])];
+    const text = this.#options.clean(lines.map(printable).join("\n  "));
+    this.stderr.write(`holdfast: ${text}\n`);
   }
 
   /** A text in colour, where stdout shows colours. */

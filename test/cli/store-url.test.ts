@@ -1,5 +1,5 @@
 /** A store's address never shows its credentials, whatever they look like. */
-import fc from "fast-check";
+import { assert, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { secretsOf, showStore } from "../../src/cli/store-url.ts";
 
@@ -25,8 +25,8 @@ describe("showStore", () => {
   });
 
   it("shows no password of any characters", () => {
-    fc.assert(
-      fc.property(fc.string({ minLength: 6 }), (password) => {
+    assert(
+      property(string({ minLength: 6 }), (password) => {
         const secret = `<${password}>`;
         expect(showStore(`redis://user:${secret}@cache:6379/0`)).toBe("redis://cache:6379/0");
       }),

@@ -111,7 +111,7 @@ async function take(
       return await manager.acquire(name, { ...options, wait: waitMs, signal: interrupted });
     const lock = await unless(interrupted, manager.tryAcquire(name, options));
     if (lock !== null) return lock;
-    throw new Failure("busy", { reason: `lock ${quote(name)} on ${storeOf(call)} is busy`, name });
+    throw new Failure("busy", { reason: `lock ${quote(name)} on ${storeOf(call)} is not available`, name });
   } finally {
     clearTimeout(impatient);
   }
@@ -150,32 +150,30 @@ async function runWith(lock: Lock, call: Call, wish: RunWish, relay: Relay): Pro
   const outcome = asShellsDo(finished.ended);
   const released = await give(lock, call, wish);
   output.event({ event: "ended", name: lock.name, token: lock.token, ended: finished.ended, released });
-  throwIfLost(finished, wish, heldToTheEnd ? released : reasonIn(signal));
+  throwIfLost(finished, wish, call, heldToTheEnd && released !== "gone" ? null : lossReason(signal));
   return outcome;
 }
 
-/** Throws if the command was ended by us, or if it may have run without the lock. */
-function throwIfLost({ guardSent, heldTooLong }: Finished, wish: RunWish, fate: string): void {
+/** Throws if the command was ended by us, or if it may have run without the lock: then `loss` says why. */
+function throwIfLost(finished: Finished, wish: RunWish, call: Call, loss: string | null): void {
+  const { guardSent: how, heldTooLong } = finished;
   const name = `lock ${quote(wish.name)}`;
-  if (heldTooLong && guardSent !== null) {
-    throw new Failure("held-too-long", { name, maxHold: showMs(wish.maxHoldMs ?? 0), how: guardSent });
+  if (how === null) {
+    if (loss !== null) throw new Failure("lost-late", { name, reason: loss });
+  } else if (heldTooLong) {
+    throw new Failure("held-too-long", { name, maxHold: showMs(wish.maxHoldMs ?? 0), how });
+  } else if (loss === null) {
+    throw new Failure("ended-in-time", { name, how, store: storeOf(call) });
+  } else {
+    throw new Failure("lost", { name, how, reason: loss });
   }
-  const gone = "the store did not have it any more when the command had ended";
-  const reason = fate === "gone" ? gone : fate;
-  if (guardSent !== null) {
-    const saved = fate === "released" || fate === "unanswered";
-    throw new Failure("lost", {
-      name,
-      how: guardSent,
-      reason: saved ? "no renewal was answered in time" : reason,
-    });
-  }
-  if (fate !== "released" && fate !== "unanswered") throw new Failure("lost-late", { name, reason });
 }
 
-function reasonIn(signal: AbortSignal): string {
+/** Why it was lost; one that is gone without a word was still believed to be there when the command had ended. */
+function lossReason(signal: AbortSignal): string {
   const { reason } = signal;
-  return reason instanceof LockError ? reasonOf(reason) : "holding was no longer certain";
+  if (reason instanceof LockError) return reasonOf(reason);
+  return "the store did not have it any more when the command had ended";
 }
 
 /** Gives the lock back and says what became of it; a store that does not answer is not waited for. */

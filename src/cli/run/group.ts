@@ -56,7 +56,8 @@ export class ProcessGroup {
 
 function startFailure(command: string, error: Error): Failure {
   if (codeOf(error) === "ENOENT") return new Failure("command-not-found", { command });
-  return new Failure("command-not-executable", { command, reason: error.message });
+  const reason = codeOf(error) === "EACCES" ? "permission denied" : error.message;
+  return new Failure("command-not-executable", { command, reason });
 }
 
 function codeOf(error: unknown): unknown {

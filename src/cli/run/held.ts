@@ -19,6 +19,8 @@ export interface Finished {
 
 /** How often a group is looked at whose command has ended: nobody tells when the last of a group ends. */
 const lookMs = 20;
+/** The same after SIGKILL, when it is a matter of moments. */
+const lookSoonMs = 2;
 /** How long a group may take to end before people are told that it is waited for. */
 const patienceMs = 1_000;
 
@@ -111,12 +113,13 @@ async function untilEmpty(
   for (;;) {
     const pids = group.members();
     if (pids.length === 0) return;
-    if (guard.sent === "SIGKILL") group.signal("SIGKILL");
+    const killed = guard.sent === "SIGKILL";
+    if (killed) group.signal("SIGKILL");
     if (!told && performance.now() - startedAt > patienceMs) {
       told = true;
       onPatienceOver(pids);
     }
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    await new Promise((resolve) => setTimeout(resolve, killed ? lookSoonMs : lookMs));
   }
 }
 

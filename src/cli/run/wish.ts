@@ -19,6 +19,7 @@ export interface RunWish {
 }
 
 const defaultTtl = "30s";
+const leastReserveMs = 25;
 /** However long the ttl, nobody is asked to wait longer than this for a command that does not end, unless they say so. */
 const longestDefaultGraceMs = 10_000;
 
@@ -40,8 +41,16 @@ export function runWish(call: Call): RunWish {
     waitMs: waitOf(call),
     maxHoldMs,
     metadata: metadata === undefined ? undefined : checkMetadata(metadata),
-    plan: { graceMs: graceOf(call, ttlMs, maxHoldMs), reserveMs: marginMs(ttlMs) },
+    plan: {
+      graceMs: graceOf(call, ttlMs, maxHoldMs),
+      reserveMs: reserveOf(Math.min(ttlMs, maxHoldMs ?? ttlMs)),
+    },
   };
+}
+
+/** As much as the core keeps as its margin, but enough to see the group die; for the shortest a fifth of what there is. */
+function reserveOf(lifeMs: number): number {
+  return Math.min(Math.max(leastReserveMs, marginMs(lifeMs)), lifeMs / 5);
 }
 
 function waitOf({ given }: Call): number | null {
