@@ -1,0 +1,105 @@
+/** The SQLite libraries that Node may have, behind one small interface; what is asked of them is written in statements.ts. */
+import { createRequire } from "node:module";
+import { LockError } from "../../core/errors.ts";
+
+/** What can be bound to a statement. */
+export type Value = string | number | bigint | null;
+
+/** A prepared statement whose integers are read as bigint. Its text decides what a Row has. */
+export interface Statement<Row = object> {
+  run(...values: Value[]): unknown;
+  /** The first row. Only for reads and inside a transaction: outside, an error of the commit would go unseen. */
+  get(...values: Value[]): Row | undefined;
+  all(...values: Value[]): Row[];
+}
+
+/** One connection to a file. */
+export interface Database {
+  exec(sql: string): void;
+  prepare<Row = object>(sql: string): Statement<Row>;
+  close(): void;
+}
+
+/** The names of the libraries, in the order in which they are tried. */
+export const driverNames = ["node:sqlite", "libsql", "better-sqlite3"] as const;
+
+/** The name of a library. */
+export type DriverName = (typeof driverNames)[number];
+
+/** A library that was found. */
+export interface Driver {
+  readonly name: DriverName;
+  open(path: string): Database;
+}
+
+interface NativeStatement<Row> extends Statement<Row> {
+  setReadBigInts?(on: boolean): unknown;
+  safeIntegers?(on: boolean): unknown;
+}
+
+interface Native {
+  exec(sql: string): unknown;
+  prepare<Row>(sql: string): NativeStatement<Row>;
+  close(): unknown;
+}
+
+type NativeClass = new (path: string) => Native;
+
+const require = createRequire(import.meta.url);
+
+/** The library that was asked for, or the first that there is. Throws LOCK_UNSUPPORTED if there is none. */
+export function findDriver(wanted?: DriverName): Driver {
+  const reasons: string[] = [];
+  for (const name of wanted === undefined ? driverNames : [wanted]) {
+    try {
+      const found = name === "node:sqlite" ? builtIn() : require(name);
+      if (isDatabaseClass(found)) return { name, open: (path) => opened(new found(path)) };
+      reasons.push(`${name} is not there`);
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      reasons.push(`${name}: ${text.split("\n", 1)[0]}`);
+    }
+  }
+  throw new LockError(
+    "LOCK_UNSUPPORTED",
+    `Node ${process.versions.node} has no SQLite here (${reasons.join("; ")}): ` +
+      "use Node 22.13 or newer, which has it built in, or run `npm install libsql`",
+    { backend: "sqlite" },
+  );
+}
+
+/** The library inside Node, from 22.13 on; undefined before. */
+function builtIn(): unknown {
+  const { emitWarning } = process;
+  // Node 22 warns while the module is loaded, which is one call and nothing else: only this warning is kept back.
+  Object.assign(process, { emitWarning: () => {} });
+  try {
+    const found: unknown = process.getBuiltinModule?.("node:sqlite");
+    return typeof found === "object" && found !== null && "DatabaseSync" in found
+      ? found.DatabaseSync
+      : undefined;
+  } finally {
+    Object.assign(process, { emitWarning });
+  }
+}
+
+function isDatabaseClass(found: unknown): found is NativeClass {
+  return typeof found === "function";
+}
+
+function opened(native: Native): Database {
+  return {
+    exec: (sql) => {
+      native.exec(sql);
+    },
+    prepare<Row>(sql: string): Statement<Row> {
+      const statement = native.prepare<Row>(sql);
+      if (statement.setReadBigInts !== undefined) statement.setReadBigInts(true);
+      else statement.safeIntegers?.(true);
+      return statement;
+    },
+    close: () => {
+      native.close();
+    },
+  };
+}
