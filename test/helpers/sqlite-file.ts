@@ -25,8 +25,12 @@ export function sqliteFile(): SqliteFile {
     rows: () => {
       const db = findDriver().open(path);
       try {
-        const sql = "SELECT 'entry ' || id AS row FROM entries UNION ALL SELECT 'evicted ' || seq FROM evicted";
-        return db.prepare<{ row: string }>(sql).all().map(({ row }) => row);
+        const sql =
+          "SELECT 'entry ' || id AS row FROM entries UNION ALL SELECT 'evicted ' || seq FROM evicted";
+        return db
+          .prepare<{ row: string }>(sql)
+          .all()
+          .map(({ row }) => row);
       } finally {
         db.close();
       }

@@ -22,7 +22,10 @@ const advice: Readonly<Partial<Record<Code, readonly [seen: string, todo: string
   SQLITE_PERM: ["may not be used", "check the permissions of the file and its directory"],
   SQLITE_READONLY: ["cannot be written", "check the permissions of the file and its directory"],
   SQLITE_IOERR: ["could not be read or written", "check the disk, then run `holdfast doctor`"],
-  SQLITE_CORRUPT: ["is damaged", "stop all who use it and delete it: locks are only kept while they are held"],
+  SQLITE_CORRUPT: [
+    "is damaged",
+    "stop all who use it and delete it: locks are only kept while they are held",
+  ],
   SQLITE_FULL: ["could not grow: the disk is full", "free some space"],
   SQLITE_CANTOPEN: ["cannot be opened", "check that its directory exists and can be written"],
   SQLITE_NOTADB: ["is not a SQLite database", "give another path, or move the file away"],
@@ -70,6 +73,10 @@ export function failureOf(error: unknown, path: string): LockError {
 }
 
 /** A refusal of a file, with what was seen and what to do. */
-export function refusal(code: "LOCK_UNSUPPORTED" | "LOCK_UNAVAILABLE", text: string, cause?: unknown): LockError {
+export function refusal(
+  code: "LOCK_UNSUPPORTED" | "LOCK_UNAVAILABLE",
+  text: string,
+  cause?: unknown,
+): LockError {
   return new LockError(code, text, { backend: "sqlite", cause });
 }

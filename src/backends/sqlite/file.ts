@@ -73,8 +73,12 @@ export function prepareFile(path: string): string {
     return realpathSync(file);
   } catch (error) {
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
-    const todo = "change the permissions, or give another path: connect(\"sqlite:/path\")";
-    throw refusal("LOCK_UNAVAILABLE", `the file ${given} cannot be made or used (${error.message}): ${todo}`, error);
+    const todo = 'change the permissions, or give another path: connect("sqlite:/path")';
+    throw refusal(
+      "LOCK_UNAVAILABLE",
+      `the file ${given} cannot be made or used (${error.message}): ${todo}`,
+      error,
+    );
   }
 }
 
@@ -144,9 +148,9 @@ function setUp(db: Database, path: string, machine: Machine): void {
 function checkTables(db: Database, path: string): boolean {
   const { application_id: application } =
     db.prepare<{ application_id: bigint }>("PRAGMA application_id").get() ?? {};
-  const { user_version: version = 0n } = db.prepare<{ user_version: bigint }>("PRAGMA user_version").get() ?? {};
-  const { count } =
-    db.prepare<{ count: bigint }>("SELECT count(*) AS count FROM sqlite_schema").get() ?? {};
+  const { user_version: version = 0n } =
+    db.prepare<{ user_version: bigint }>("PRAGMA user_version").get() ?? {};
+  const { count } = db.prepare<{ count: bigint }>("SELECT count(*) AS count FROM sqlite_schema").get() ?? {};
   if (application === 0n && version === 0n && count === 0n) return true;
   if (application !== BigInt(applicationId)) {
     throw refusal("LOCK_UNSUPPORTED", `the file ${path} belongs to another program: give another path`);

@@ -128,7 +128,10 @@ export class Hub {
     let rest = "";
     if (name !== null) this.#sockets.set(name, socket);
     this.#open.add(socket);
-    socket.unref().setEncoding("utf8").on("error", () => {});
+    socket
+      .unref()
+      .setEncoding("utf8")
+      .on("error", () => {});
     socket.on("connect", () => {
       const peer = name === null ? undefined : this.#peers.get(name);
       if (peer !== undefined) peer.failures = 0;
@@ -187,7 +190,9 @@ function folderFor(file: string, name: string): string {
 }
 
 function addressIn(folder: string, name: string): string {
-  return process.platform === "win32" ? `\\\\.\\pipe\\${folder.replace(/[\\/:]/g, "-")}-${name}` : join(folder, name);
+  return process.platform === "win32"
+    ? `\\\\.\\pipe\\${folder.replace(/[\\/:]/g, "-")}-${name}`
+    : join(folder, name);
 }
 
 /** Makes a directory that only this user can use; refuses one that belongs to somebody else. */

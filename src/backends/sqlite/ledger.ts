@@ -57,7 +57,8 @@ export class Ledger {
   append(queue: string, asked: NewEntry, owner: Address): Snapshot | null {
     const nowUs = this.#machine.nowUs();
     // Nobody is there: so neither is the entry itself, and nobody is ahead.
-    if (this.#statements.front.get(queue, 1) === undefined) return this.#join(queue, asked, owner, nowUs, null);
+    if (this.#statements.front.get(queue, 1) === undefined)
+      return this.#join(queue, asked, owner, nowUs, null);
     let known = this.#find(queue, asked.id);
     if (known !== undefined && known.untilUs <= nowUs) {
       this.expire(queue, nowUs);
@@ -92,7 +93,10 @@ export class Ledger {
     if (evict && wasLive) {
       this.#statements.forgetEvicted.run(nowUs);
       this.#statements.evict.run(entry.seq, entry.untilUs);
-      this.#letters.push({ process: entry.process, message: { kind: "evicted", queue, id, slot: entry.slot } });
+      this.#letters.push({
+        process: entry.process,
+        message: { kind: "evicted", queue, id, slot: entry.slot },
+      });
     }
     this.#tellOf(queue, entry, nowUs);
     return wasLive;
@@ -162,12 +166,7 @@ export class Ledger {
   }
 
   /** The processes of which it matters, to one who asks, whether they live: those of the entries that block it. */
-  #doubtful(
-    queue: string,
-    asked: NewEntry,
-    seq: bigint,
-    ahead: NonNullable<Ahead>,
-  ): ReadonlySet<string> {
+  #doubtful(queue: string, asked: NewEntry, seq: bigint, ahead: NonNullable<Ahead>): ReadonlySet<string> {
     const { processesAhead, front } = this.#statements;
     if (asked.permits !== undefined) {
       return new Set(processesAhead.all(queue, seq).map(({ process }) => process));

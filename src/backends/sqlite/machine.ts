@@ -85,7 +85,9 @@ function answers(pid: number): boolean {
 /** When a process was started, in clock ticks since the boot; "ended" if it waits to be reaped; null if it cannot be seen. */
 function startOf(pid: number): number | "ended" | null {
   // The name of the program stands in parentheses and may contain anything.
-  const fields = readOrNull(`/proc/${pid}/stat`)?.replace(/^.*\)\s/s, "").split(" ");
+  const fields = readOrNull(`/proc/${pid}/stat`)
+    ?.replace(/^.*\)\s/s, "")
+    .split(" ");
   if (fields === undefined) return null;
   return fields[0] === "Z" || fields[0] === "X" ? "ended" : Number(fields[19]);
 }

@@ -9,7 +9,9 @@ export type Message =
 
 /** A message as a line. A seq is text in it: JSON has no integers of 64 bits. */
 export function lineOf(message: Message): string {
-  return JSON.stringify(message, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+  return JSON.stringify(message, (_key, value: unknown) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
 }
 
 /** The message of a line; null for one that this version does not know. */

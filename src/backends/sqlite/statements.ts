@@ -35,7 +35,8 @@ export interface Standing {
   readonly slot: number;
 }
 
-const columns = "seq, id, mode, weight, permits, since, until, process, slot, client, host, pid, label, metadata";
+const columns =
+  "seq, id, mode, weight, permits, since, until, process, slot, client, host, pid, label, metadata";
 
 /** The statements of one connection. */
 export interface Statements {

@@ -45,7 +45,11 @@ export class SqliteStore {
       onLost: (process) => this.#background(() => this.#lost(process)),
     });
     // The end of a process that we are in touch with would have been heard.
-    this.#ledger = new Ledger(this.#statements, machine, (process) => !this.#isNear(process) && isGone(process));
+    this.#ledger = new Ledger(
+      this.#statements,
+      machine,
+      (process) => !this.#isNear(process) && isGone(process),
+    );
     this.#sweeper = setInterval(() => this.#background(() => this.#sweep()), sweepMs);
     this.#sweeper.unref();
     this.#background(() => this.#sweep());
@@ -77,7 +81,9 @@ export class SqliteStore {
   }
 
   renew(renewals: readonly Renewal[]): Answer<readonly Renewed[]> {
-    return this.#turns.take(() => this.#transact(() => renewals.map((renewal) => this.#ledger.renew(renewal))));
+    return this.#turns.take(() =>
+      this.#transact(() => renewals.map((renewal) => this.#ledger.renew(renewal))),
+    );
   }
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
@@ -91,7 +97,9 @@ export class SqliteStore {
         this.#read(() => this.#statements.all.all(queue)).map(standingOf);
       let standings = read();
       const nowUs = this.machine.nowUs();
-      const gone = new Set(standings.map(({ process }) => process).filter((process) => this.#isGone(process)));
+      const gone = new Set(
+        standings.map(({ process }) => process).filter((process) => this.#isGone(process)),
+      );
       if (gone.size > 0 || standings.some(({ untilUs }) => untilUs <= nowUs)) {
         this.#transact(() => {
           this.#ledger.expire(queue, nowUs);

@@ -19,6 +19,10 @@ import { explained, openShared, reasonOf, storeOf, within } from "../store.ts";
 
 /** How long the store may take to answer a release before people are told; the ttl frees the lock in any case. */
 const releaseMs = 5_000;
+/** The same for a command that was ended because the store does not answer. */
+const lostReleaseMs = 500;
+/** How long giving up a place in the queue may take. */
+const closeMs = 2_000;
 /** How long somebody at a terminal waits before being told for whom. */
 const patienceMs = 1_000;
 
@@ -91,7 +95,7 @@ async function runOn(call: Call, wish: RunWish, relay: Relay, interrupted: Abort
     call.output.event({ event: "granted", name: lock.name, token: lock.token });
     return await runWith(lock, call, wish, relay);
   } finally {
-    await within(releaseMs, manager.close());
+    await within(closeMs, manager.close());
   }
 }
 
@@ -142,13 +146,13 @@ async function runWith(lock: Lock, call: Call, wish: RunWish, relay: Relay): Pro
   try {
     finished = await runHeld(lock, wish, rest, { env, output, relay });
   } catch (error) {
-    await give(lock, call, wish);
+    await give(lock, call, wish, releaseMs);
     throw error;
   }
   // What a look at the clock says now counts, before the release makes it past.
   const heldToTheEnd = lock.held;
   const outcome = asShellsDo(finished.ended);
-  const released = await give(lock, call, wish);
+  const released = await give(lock, call, wish, finished.guardSent === null ? releaseMs : lostReleaseMs);
   output.event({ event: "ended", name: lock.name, token: lock.token, ended: finished.ended, released });
   throwIfLost(finished, wish, call, heldToTheEnd && released !== "gone" ? null : lossReason(signal));
   return outcome;
@@ -176,13 +180,16 @@ function lossReason(signal: AbortSignal): string {
   return "the store did not have it any more when the command had ended";
 }
 
+/** What became of a release. */
+type Fate = "released" | "gone" | "unanswered";
+
 /** Gives the lock back and says what became of it; a store that does not answer is not waited for. */
-async function give(lock: Lock, call: Call, wish: RunWish): Promise<"released" | "gone" | "unanswered"> {
-  let fate: "released" | "gone" | "unanswered" = "unanswered";
+async function give(lock: Lock, call: Call, wish: RunWish, patience: number): Promise<Fate> {
+  let fate: Fate = "unanswered";
   const release = lock.release().then((answer) => {
     fate = answer;
   });
-  await within(Math.min(wish.ttlMs, releaseMs), release);
+  await within(Math.min(wish.ttlMs, patience), release);
   if (fate === "unanswered") {
     const values = { store: storeOf(call), name: quote(wish.name), ttl: showMs(wish.ttlMs) };
     call.output.note("release-unanswered", values);
