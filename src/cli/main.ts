@@ -22,6 +22,8 @@ const outcome = await runCli(process.argv.slice(2), {
   stderr: process.stderr,
   interactive: process.stdin.isTTY && process.stderr.isTTY,
 });
+// A write that failed is told a turn later.
+await new Promise((resolve) => process.stdout.write("", resolve));
 clearInterval(alive);
 if (typeof outcome === "number") process.exit(outcome);
 dieBy(outcome);

@@ -24,7 +24,7 @@ export class Screen {
     const shown =
       hidden <= 0 ? lines : [...lines.slice(0, rows - 1), cut(`… and ${hidden + 1} more lines`, columns)];
     // No line feed after the last: it would scroll.
-    this.#terminal.write(home + shown.map((line) => line + clearLine).join("\r\n") + clearBelow);
+    this.#terminal.write(home + shown.map((line) => line + clearLine).join("\n") + clearBelow);
   }
 
   /** Gives the terminal back as it was. */

@@ -114,9 +114,29 @@ export class CliRig {
   }
 
   /** Starts holdfast on a terminal of its own; what is typed goes to it, and what it shows comes back on stdout. */
-  onTerminal(words: readonly string[], size = "rows 24 columns 100", before = ""): Running {
-    const line = [process.execPath, main, ...words].map(quoted).join(" ");
-    const command = `stty ${size}; ${before} exec ${line}`;
+  onTerminal(words: readonly string[], size = "rows 24 columns 100"): Running {
+    return this.#terminal(`stty ${size}; exec ${this.line(words)}`);
+  }
+
+  /** Starts a shell with job control on a terminal of its own. */
+  onShell(): Running {
+    return this.#terminal("PS1='$ ' exec bash --norc --noprofile -i");
+  }
+
+  /** The line by which a shell starts holdfast with these words. */
+  line(words: readonly string[]): string {
+    return [process.execPath, main, ...words].map(quoted).join(" ");
+  }
+
+  /** Resolves when a change is seen in the store whose line fits. */
+  async watchFor(change: RegExp): Promise<void> {
+    const watch = this.start(["watch", "--every", "50ms"]);
+    await watch.until(change);
+    watch.signal("SIGTERM");
+    await watch.ended;
+  }
+
+  #terminal(command: string): Running {
     return this.spawn("script", ["-qefc", command, "/dev/null"], { TERM: "xterm", SHELL: "/bin/sh" });
   }
 
