@@ -77,7 +77,9 @@ export const run: Command = {
     });
     const unlisten = listen(relay);
     try {
-      return await explained(call, () => runOn(call, wish, relay, interrupted.signal));
+      return await explained(call, () =>
+        runOn(call, wish, { relay, unlisten, interrupted: interrupted.signal }),
+      );
     } catch (error) {
       if (interrupted.signal.aborted) return asShellsDo({ signal: signalOf(interrupted.signal) });
       throw error;
@@ -87,13 +89,24 @@ export const run: Command = {
   },
 };
 
-async function runOn(call: Call, wish: RunWish, relay: Relay, interrupted: AbortSignal): Promise<Outcome> {
+/** How signals reach a call. */
+interface Signals {
+  readonly relay: Relay;
+  /** Gives signals their usual effect again. */
+  readonly unlisten: () => void;
+  /** Aborts when a signal ends the wait, with its name as the reason. */
+  readonly interrupted: AbortSignal;
+}
+
+async function runOn(call: Call, wish: RunWish, signals: Signals): Promise<Outcome> {
   const backend = await openShared(call);
   const manager = new LockManager(backend, { label: basename(call.rest[0] ?? "") });
   try {
-    const lock = await take(manager, backend, call, wish, interrupted);
+    const lock = await take(manager, backend, call, wish, signals.interrupted);
+    // Closing gives it back.
+    signals.interrupted.throwIfAborted();
     call.output.event({ event: "granted", name: lock.name, token: lock.token });
-    return await runWith(lock, call, wish, relay);
+    return await runWith(lock, call, wish, signals);
   } finally {
     await within(closeMs, manager.close());
   }
@@ -139,16 +152,18 @@ function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   });
 }
 
-async function runWith(lock: Lock, call: Call, wish: RunWish, relay: Relay): Promise<Outcome> {
+async function runWith(lock: Lock, call: Call, wish: RunWish, signals: Signals): Promise<Outcome> {
   const { signal } = lock;
   const { env, output, rest } = call;
   let finished: Finished;
   try {
-    finished = await runHeld(lock, wish, rest, { env, output, relay });
+    finished = await runHeld(lock, wish, rest, { env, output, relay: signals.relay });
   } catch (error) {
     await give(lock, call, wish, releaseMs);
     throw error;
   }
+  // Nobody is left to get them: from here on they end a release that takes too long.
+  signals.unlisten();
   // What a look at the clock says now counts, before the release makes it past.
   const heldToTheEnd = lock.held;
   const outcome = asShellsDo(finished.ended);

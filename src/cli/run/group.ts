@@ -66,13 +66,22 @@ function codeOf(error: unknown): unknown {
 
 /** The members of a group that are not zombies: in a container nobody may bury those. */
 function liveMembers(group: number): readonly number[] {
-  return readdirSync("/proc")
+  return listProcesses(group)
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       const { state, pgrp } = statOf(pid);
       return pgrp === group && state !== "Z" && state !== "X";
     })
     .map(Number);
+}
+
+/** All processes; without /proc only the group itself, which is then believed to be there. */
+function listProcesses(group: number): readonly string[] {
+  try {
+    return readdirSync("/proc");
+  } catch {
+    return [String(group)];
+  }
 }
 
 /** The fields behind the name, which is in brackets and may contain anything. */

@@ -28,7 +28,6 @@ const patienceMs = 1_000;
 export class Relay implements Receiver {
   #group: ProcessGroup | null = null;
   #guard: Guard | null = null;
-  #early: NodeJS.Signals | null = null;
   readonly #onEarly: (signal: NodeJS.Signals) => void;
 
   constructor(onEarly: (signal: NodeJS.Signals) => void) {
@@ -36,9 +35,8 @@ export class Relay implements Receiver {
   }
 
   received(signal: NodeJS.Signals): void {
-    if (this.#group !== null) return this.#group.signal(signal);
-    this.#early = signal;
-    this.#onEarly(signal);
+    if (this.#group === null) this.#onEarly(signal);
+    else this.#group.signal(signal);
   }
 
   /** A command that goes on while we cannot renew would outlive its lock: it stops with us. */
@@ -52,11 +50,10 @@ export class Relay implements Receiver {
     if (this.#guard?.sent !== "SIGKILL") this.#group?.signal("SIGCONT");
   }
 
-  /** From now on the command gets the signals, first the one that came while it was being started. */
+  /** From now on the command gets the signals. */
   direct(group: ProcessGroup, guard: Guard): void {
     this.#group = group;
     this.#guard = guard;
-    if (this.#early !== null) group.signal(this.#early);
   }
 }
 
