@@ -70,16 +70,17 @@ export function findDriver(wanted?: DriverName): Driver {
 
 /** The library inside Node, from 22.13 on; undefined before. */
 function builtIn(): unknown {
-  const { emitWarning } = process;
-  // Node 22 warns while the module is loaded, which is one call and nothing else: only this warning is kept back.
-  Object.assign(process, { emitWarning: () => {} });
+  // Node 22 warns while the module is loaded. That is one call, during which nothing else can warn: only this warning is
+  // kept back, and the program's own function is in its place again before anybody can see that it was not.
+  const own = Object.getOwnPropertyDescriptor(process, "emitWarning") ?? {};
+  Object.defineProperty(process, "emitWarning", { ...own, value: () => {} });
   try {
     const found: unknown = process.getBuiltinModule?.("node:sqlite");
     return typeof found === "object" && found !== null && "DatabaseSync" in found
       ? found.DatabaseSync
       : undefined;
   } finally {
-    Object.assign(process, { emitWarning });
+    Object.defineProperty(process, "emitWarning", own);
   }
 }
 
@@ -87,17 +88,45 @@ function isDatabaseClass(found: unknown): found is NativeClass {
   return typeof found === "function";
 }
 
+/** libsql mixes up the values of calls if one statement is used in two ways, so each way has a statement of its own. */
+class Prepared<Row> implements Statement<Row> {
+  readonly #native: Native;
+  readonly #sql: string;
+  #run: NativeStatement<Row> | undefined;
+  #get: NativeStatement<Row> | undefined;
+  #all: NativeStatement<Row> | undefined;
+
+  constructor(native: Native, sql: string) {
+    this.#native = native;
+    this.#sql = sql;
+  }
+
+  run(...values: Value[]): unknown {
+    return (this.#run ??= this.#prepare()).run(...values);
+  }
+
+  get(...values: Value[]): Row | undefined {
+    return (this.#get ??= this.#prepare()).get(...values);
+  }
+
+  all(...values: Value[]): Row[] {
+    return (this.#all ??= this.#prepare()).all(...values);
+  }
+
+  #prepare(): NativeStatement<Row> {
+    const statement = this.#native.prepare<Row>(this.#sql);
+    if (statement.setReadBigInts !== undefined) statement.setReadBigInts(true);
+    else statement.safeIntegers?.(true);
+    return statement;
+  }
+}
+
 function opened(native: Native): Database {
   return {
     exec: (sql) => {
       native.exec(sql);
     },
-    prepare<Row>(sql: string): Statement<Row> {
-      const statement = native.prepare<Row>(sql);
-      if (statement.setReadBigInts !== undefined) statement.setReadBigInts(true);
-      else statement.safeIntegers?.(true);
-      return statement;
-    },
+    prepare: (sql) => new Prepared(native, sql),
     close: () => {
       native.close();
     },

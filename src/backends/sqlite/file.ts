@@ -170,11 +170,12 @@ function checkTables(db: Database, path: string): boolean {
  * the ceiling. Where the system does not name its runs, a clock that went back shows a new one; one that is missed
  * leaves entries to their ttl at the worst, and seqs go on above the ceiling in any case.
  */
-function beginBoot(db: Database, { bootId, nowUs }: Machine): void {
+function beginBoot(db: Database, machine: Machine): void {
+  const { bootId } = machine;
   const { boot = null, clock = 0n } =
     db.prepare<{ boot: string | null; clock: bigint }>("SELECT boot, clock FROM store").get() ?? {};
   if (bootId !== null && boot === bootId) return;
-  const now = nowUs();
+  const now = machine.nowUs();
   if (bootId !== null || now < clock) db.exec("DELETE FROM entries; DELETE FROM evicted");
   db.prepare("UPDATE store SET seq = max(seq, ceiling), boot = ?1, clock = ?2").run(bootId, now);
 }

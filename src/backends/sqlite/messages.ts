@@ -1,13 +1,28 @@
 /** What processes tell each other, as one line of text each; who is told is decided in succession.ts. */
-import type { Fresh } from "./succession.ts";
 import type { Standing } from "./statements.ts";
+import type { Fresh } from "./succession.ts";
+
+interface Turn<Seen> {
+  readonly kind: "turn";
+  readonly queue: string;
+  readonly id: string;
+  readonly fresh: Seen | null;
+}
+
+interface Evicted {
+  readonly kind: "evicted";
+  readonly queue: string;
+  readonly id: string;
+  readonly slot: number;
+}
 
 /** It may be the turn of an entry of yours; or an entry of yours was evicted. */
-export type Message =
-  | { readonly kind: "turn"; readonly queue: string; readonly id: string; readonly fresh: Fresh | null }
-  | { readonly kind: "evicted"; readonly queue: string; readonly id: string; readonly slot: number };
+export type Message = Turn<Fresh> | Evicted;
 
-/** A message as a line. A seq is text in it: JSON has no integers of 64 bits. */
+/** A seq is text on the way: JSON has no integers of 64 bits. */
+type Sent = Omit<Standing, "seq"> & { readonly seq: string };
+
+/** A message as a line. */
 export function lineOf(message: Message): string {
   return JSON.stringify(message, (_key, value: unknown) =>
     typeof value === "bigint" ? String(value) : value,
@@ -19,7 +34,8 @@ export function messageOf(line: string): Message | null {
   try {
     const message: unknown = JSON.parse(line);
     if (!isMessage(message)) return null;
-    if (message.kind === "evicted" || message.fresh === null) return message;
+    if (message.kind === "evicted") return message;
+    if (message.fresh === null) return { ...message, fresh: null };
     const { self, nearest, nearestWriter } = message.fresh;
     const fresh = {
       ...message.fresh,
@@ -33,11 +49,11 @@ export function messageOf(line: string): Message | null {
   }
 }
 
-function withSeq(standing: Standing): Standing {
+function withSeq(standing: Sent): Standing {
   return { ...standing, seq: BigInt(standing.seq) };
 }
 
-function isMessage(value: unknown): value is Message {
+function isMessage(value: unknown): value is Turn<Fresh<Sent>> | Evicted {
   return (
     typeof value === "object" &&
     value !== null &&

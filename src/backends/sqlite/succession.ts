@@ -4,12 +4,12 @@ import { nothingAhead } from "../../core/grant.ts";
 import { entryOf, type Standing, standingOf, type Statements } from "./statements.ts";
 
 /** An entry and what is ahead of it, as processes tell each other. */
-export interface Fresh {
-  readonly self: Standing;
+export interface Fresh<Seen = Standing> {
+  readonly self: Seen;
   readonly count: number;
   readonly weight: number;
-  readonly nearest: Standing | null;
-  readonly nearestWriter: Standing | null;
+  readonly nearest: Seen | null;
+  readonly nearestWriter: Seen | null;
 }
 
 /** A waiter that is to be told, and what is ahead of it now where that is known without another question. */
