@@ -66,7 +66,7 @@ export async function explained<T>(call: Call, work: () => Promise<T>): Promise<
 }
 
 /** An error as the message that people get; what is not known stays as it is. */
-export function failureOf(call: Call, error: unknown): unknown {
+function failureOf(call: Call, error: unknown): unknown {
   const command = call.command.name;
   if (error instanceof DOMException && error.name === "NotSupportedError") {
     return new Failure("value-refused", { reason: error.message, command });

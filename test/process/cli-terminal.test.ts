@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CliRig } from "../helpers/cli.ts";
 
+const escape = "\u001b";
 const ctrlC = "\u0003";
 const ctrlZ = "\u001a";
 
@@ -17,11 +18,11 @@ afterEach(() => rig.end());
 describe("watch", () => {
   it("draws the table again on a screen of its own, and gives the terminal back at Ctrl-C", async () => {
     const watch = rig.onTerminal(["watch", "--every", "100ms"]);
-    await watch.until(/\u001b\[\?1049h[^]*nothing is locked/);
+    await watch.until(new RegExp(`${escape}\\[\\?1049h[^]*nothing is locked`));
     const holder = await rig.holder("order:42");
-    await watch.until(/\u001b\[H[^]*\u001b\[1mNAME +MODE[^]*order:42/);
+    await watch.until(new RegExp(`${escape}\\[H[^]*${escape}\\[1mNAME +MODE[^]*order:42`));
     await holder.finish();
-    await watch.until(/order:42[^]*\u001b\[H[^]*nothing is locked/);
+    await watch.until(new RegExp(`order:42[^]*${escape}\\[H[^]*nothing is locked`));
     watch.type(ctrlC);
     const { code, stdout } = await watch.ended;
     expect(code).toBe(0);
@@ -86,6 +87,16 @@ describe("run", () => {
     await running.until(/ready/);
     running.type(ctrlC);
     expect(await running.ended).toMatchObject({ code: 5, stdout: expect.stringContaining("bye") });
+  });
+
+  it("ends the command when its terminal is closed", async () => {
+    const running = rig.onTerminal(["run", "x", "--", "sh", "-c", "echo pid $$; exec cat"]);
+    const [, pid] = await running.until(/pid (\d+)/);
+    const watch = rig.start(["watch", "--every", "50ms"]);
+    await watch.until(/granted/);
+    running.signal("SIGKILL");
+    await watch.until(/left/);
+    expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
   });
 
   it("says for whom it waits", async () => {

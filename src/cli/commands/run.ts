@@ -7,7 +7,7 @@ import { LockError } from "../../core/errors.ts";
 import type { Lock } from "../../core/lock.ts";
 import { LockManager } from "../../core/manager.ts";
 import type { Call, Command, Outcome } from "../command.ts";
-import { signalBase } from "../exit-codes.ts";
+import { exitCodes, signalBase } from "../exit-codes.ts";
 import { human } from "../human.ts";
 import { Failure } from "../messages.ts";
 import { holderOf, viewQueue } from "../picture.ts";
@@ -101,14 +101,18 @@ interface Signals {
 async function runOn(call: Call, wish: RunWish, signals: Signals): Promise<Outcome> {
   const backend = await openShared(call);
   const manager = new LockManager(backend, { label: basename(call.rest[0] ?? "") });
+  let closeWithinMs = closeMs;
   try {
     const lock = await take(manager, backend, call, wish, signals.interrupted);
     // Closing gives it back.
     signals.interrupted.throwIfAborted();
     call.output.event({ event: "granted", name: lock.name, token: lock.token });
     return await runWith(lock, call, wish, signals);
+  } catch (error) {
+    if (error instanceof Failure && error.shown.exitCode === exitCodes.lost) closeWithinMs = lostReleaseMs;
+    throw error;
   } finally {
-    await within(closeMs, manager.close());
+    await within(closeWithinMs, manager.close());
   }
 }
 

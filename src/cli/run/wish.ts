@@ -19,6 +19,8 @@ export interface RunWish {
 }
 
 const defaultTtl = "30s";
+/** With less, half of it would not suffice to renew in, beside the reserve. */
+const leastTtlMs = 500;
 const leastReserveMs = 25;
 /** However long the ttl, nobody is asked to wait longer than this for a command that does not end, unless they say so. */
 const longestDefaultGraceMs = 10_000;
@@ -30,7 +32,7 @@ export function runWish(call: Call): RunWish {
     throw new Failure("options-exclude", { one: "--if-available", other: "--wait" });
   }
   const metadata = given.value("metadata");
-  const ttlMs = durationMs(given.value("ttl") ?? defaultTtl, { option: "--ttl", leastMs: 100 });
+  const ttlMs = durationMs(given.value("ttl") ?? defaultTtl, { option: "--ttl", leastMs: leastTtlMs });
   const maxHold = given.value("max-hold");
   const maxHoldMs =
     maxHold === undefined ? undefined : durationMs(maxHold, { option: "--max-hold", leastMs: 100 });
