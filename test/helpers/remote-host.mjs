@@ -32,15 +32,14 @@ const own = {
 
 process.on("message", async (/** @type {any} */ request) => {
   const { call, client, method, args } = request;
+  const backend = backends.get(client);
   try {
-    const backend = backends.get(client);
-    const answer =
-      method in own
-        ? own[/** @type {keyof typeof own} */ (method)](backend, request)
-        : backend[method](...args);
+    const answer = Object.hasOwn(own, method)
+      ? Reflect.get(own, method)(backend, request)
+      : backend[method](...args);
     process.send?.({ call, value: await answer });
   } catch (error) {
-    const { code = null, message } = /** @type {any} */ (error);
-    process.send?.({ call, error: { code, message } });
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    process.send?.({ call, error: { code, message: String(error) } });
   }
 });

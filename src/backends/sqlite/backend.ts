@@ -4,6 +4,8 @@ import type {
   Backend,
   Browsable,
   Entry,
+  Examinable,
+  Finding,
   NewEntry,
   Renewal,
   Renewed,
@@ -29,7 +31,7 @@ export const sqliteTraits: Traits = {
 };
 
 /** One client of a file. */
-export class SqliteBackend implements Backend, Browsable {
+export class SqliteBackend implements Backend, Browsable, Examinable {
   readonly name = "sqlite";
   readonly traits: Traits = sqliteTraits;
   readonly #store: SqliteStore;
@@ -77,6 +79,10 @@ export class SqliteBackend implements Backend, Browsable {
 
   async queues(prefix: string): Promise<readonly string[]> {
     return this.#open().queues(prefix);
+  }
+
+  async examine(): Promise<readonly Finding[]> {
+    return this.#open().examine();
   }
 
   onEvicted(listener: (queue: string, id: string) => void): void {

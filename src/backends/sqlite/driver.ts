@@ -7,7 +7,8 @@ export type Value = string | number | bigint | null;
 
 /** A prepared statement whose integers are read as bigint. Its text decides what a Row has. */
 export interface Statement<Row = object> {
-  run(...values: Value[]): unknown;
+  /** How many rows were changed. */
+  run(...values: Value[]): number;
   /** The first row. Only for reads and inside a transaction: outside, an error of the commit would go unseen. */
   get(...values: Value[]): Row | undefined;
   all(...values: Value[]): Row[];
@@ -15,6 +16,11 @@ export interface Statement<Row = object> {
 
 /** One connection to a file. */
 export interface Database {
+  /**
+   * Whether a write may be a transaction of its own. Not with libsql: a statement that found the file busy stays active
+   * there, and later statements, which then are not alone, would not be committed.
+   */
+  readonly autocommits: boolean;
   exec(sql: string): void;
   prepare<Row = object>(sql: string): Statement<Row>;
   close(): void;
@@ -32,7 +38,10 @@ export interface Driver {
   open(path: string): Database;
 }
 
-interface NativeStatement<Row> extends Statement<Row> {
+interface NativeStatement<Row> {
+  run(...values: Value[]): { readonly changes: number | bigint };
+  get(...values: Value[]): Row | undefined;
+  all(...values: Value[]): Row[];
   setReadBigInts?(on: boolean): unknown;
   safeIntegers?(on: boolean): unknown;
 }
@@ -53,7 +62,7 @@ export function findDriver(wanted?: DriverName): Driver {
   for (const name of wanted === undefined ? driverNames : [wanted]) {
     try {
       const found = name === "node:sqlite" ? builtIn() : require(name);
-      if (isDatabaseClass(found)) return { name, open: (path) => opened(new found(path)) };
+      if (isDatabaseClass(found)) return { name, open: (path) => opened(new found(path), name) };
       reasons.push(`${name} is not there`);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
@@ -101,8 +110,8 @@ class Prepared<Row> implements Statement<Row> {
     this.#sql = sql;
   }
 
-  run(...values: Value[]): unknown {
-    return (this.#run ??= this.#prepare()).run(...values);
+  run(...values: Value[]): number {
+    return Number((this.#run ??= this.#prepare()).run(...values).changes);
   }
 
   get(...values: Value[]): Row | undefined {
@@ -121,8 +130,9 @@ class Prepared<Row> implements Statement<Row> {
   }
 }
 
-function opened(native: Native): Database {
+function opened(native: Native, name: DriverName): Database {
   return {
+    autocommits: name !== "libsql",
     exec: (sql) => {
       native.exec(sql);
     },

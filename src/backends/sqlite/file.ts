@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database, Driver } from "./driver.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
 import type { Machine } from "./machine.ts";
-import { applicationId, schema, schemaVersion } from "./schema.ts";
+import { applicationId, checkpointPages, pageSize, schema, schemaVersion } from "./schema.ts";
 
 /**
  * Where the locks of a user are kept unless a path is given: in the directory for state. Not in that for run time,
@@ -120,7 +120,7 @@ export async function openFile(
 
 function setUp(db: Database, path: string, machine: Machine): void {
   db.exec("PRAGMA busy_timeout = 0");
-  checkTables(db, path);
+  if (checkTables(db, path)) db.exec(`PRAGMA page_size = ${pageSize}`);
   const mode = db.prepare<{ journal_mode: string }>("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (mode !== "wal") {
     throw refusal(
@@ -128,7 +128,7 @@ function setUp(db: Database, path: string, machine: Machine): void {
       `the file ${path} cannot be used by several processes here (journal mode ${mode}): give a path on a local disk`,
     );
   }
-  db.exec("PRAGMA synchronous = NORMAL");
+  db.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${checkpointPages}`);
   db.exec("BEGIN IMMEDIATE");
   try {
     if (checkTables(db, path)) db.exec(schema);

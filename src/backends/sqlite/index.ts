@@ -50,7 +50,7 @@ export async function open(options: SqliteOptions, machine: Machine): Promise<Sq
   const used = shared.get(path) ?? {
     driver,
     store: openFile(path, driver, machine, patienceMs).then(
-      (db) => new SqliteStore(path, db, machine, patienceMs),
+      (db) => new SqliteStore(path, driver.name, db, machine, patienceMs),
     ),
     clients: 0,
   };

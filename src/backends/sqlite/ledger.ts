@@ -1,6 +1,6 @@
 /**
- * What each call does to the queues, inside a transaction that somebody else begins and ends. Whom it concerns is written
- * down, to be told after the commit.
+ * What each call does to the queues; but for the calls on one entry alone, inside a transaction that somebody else begins
+ * and ends. Whom it concerns is written down, to be told after the commit.
  */
 import type { NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
 import { nothingAhead, ruleOf } from "../../core/grant.ts";
@@ -39,6 +39,8 @@ export class Ledger {
   readonly #machine: Machine;
   readonly #isGone: (process: string) => boolean;
   #letters: Letter[] = [];
+  /** The last seq that this connection has given out. */
+  #lastSeq = 0n;
 
   constructor(statements: Statements, machine: Machine, isGone: (process: string) => boolean) {
     this.#statements = statements;
@@ -54,11 +56,27 @@ export class Ledger {
     return letters;
   }
 
+  /**
+   * Appends to a queue that is empty, by one statement, which is a transaction of its own: what most calls need. Null if
+   * the queue is not empty, or if somebody else has given out a higher seq meanwhile.
+   */
+  appendAlone(queue: string, asked: NewEntry, owner: Address): Snapshot | null {
+    const nowUs = this.#machine.nowUs();
+    const wallUs = this.#wallUs();
+    const seq = wallUs > this.#lastSeq ? wallUs : this.#lastSeq + 1n;
+    const self = standingFor(asked, seq, nowUs, owner);
+    if (insert(this.#statements.insertAlone, queue, self, false) === 0) return null;
+    this.#lastSeq = seq;
+    return shown(self, null, nowUs);
+  }
+
+  /** Takes out a live entry that is alone in its queue, so that nobody has to be told; by one statement, too. */
+  removeAlone(queue: string, id: string): boolean {
+    return this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs()) > 0;
+  }
+
   append(queue: string, asked: NewEntry, owner: Address): Snapshot | null {
     const nowUs = this.#machine.nowUs();
-    // Nobody is there: so neither is the entry itself, and nobody is ahead.
-    if (this.#statements.front.get(queue, 1) === undefined)
-      return this.#join(queue, asked, owner, nowUs, null);
     let known = this.#find(queue, asked.id);
     if (known !== undefined && known.untilUs <= nowUs) {
       this.expire(queue, nowUs);
@@ -135,12 +153,17 @@ export class Ledger {
   }
 
   #join(queue: string, asked: NewEntry, owner: Address, nowUs: number, ahead: Ahead): Snapshot {
-    const next = this.#statements.nextSeq.get(BigInt(Math.floor(this.#machine.wallMs() * 1000)));
+    const next = this.#statements.nextSeq.get(this.#wallUs());
     if (next === undefined) throw new Error("the store has no row");
     if (next.seq > next.ceiling) throw new CeilingReached(next.seq);
     const self = standingFor(asked, next.seq, nowUs, owner);
-    insert(this.#statements, queue, self, ahead !== null);
+    insert(this.#statements.insert, queue, self, ahead !== null);
+    this.#lastSeq = next.seq;
     return shown(self, ahead, nowUs);
+  }
+
+  #wallUs(): bigint {
+    return BigInt(Math.floor(this.#machine.wallMs() * 1000));
   }
 
   #find(queue: string, id: string): Standing | undefined {

@@ -6,6 +6,12 @@ export const applicationId = 0x686f6c64;
 /** The version of the tables below. A file of a newer one is refused. */
 export const schemaVersion = 1;
 
+/** Small pages: a call changes two of them, and each is written as a whole, in bytes. */
+export const pageSize = 1024;
+
+/** After how many pages the log is written back into the file: 4 MB. */
+export const checkpointPages = 4096;
+
 /**
  * Tables:
  *  - store: one row. `seq` is the last that was given out; none above `ceiling` is given out before the disk has a higher
@@ -43,6 +49,7 @@ CREATE TABLE entries (
   metadata TEXT,
   PRIMARY KEY (queue, seq)
 ) WITHOUT ROWID;
+CREATE TRIGGER entries_count AFTER INSERT ON entries BEGIN UPDATE store SET seq = NEW.seq; END;
 CREATE UNIQUE INDEX entries_by_id ON entries (queue, id) WHERE behind = 1;
 CREATE TABLE evicted (seq INTEGER PRIMARY KEY, until INTEGER NOT NULL);
 PRAGMA application_id = ${applicationId};

@@ -45,6 +45,10 @@ export interface Statements {
   readonly rollback: Statement;
   readonly nextSeq: Statement<{ readonly seq: bigint; readonly ceiling: bigint }>;
   readonly raiseCeiling: Statement;
+  /** Appends to an empty queue, if the seq is above the last and within the ceiling. */
+  readonly insertAlone: Statement;
+  /** Takes out the only entry of a queue, if it is live. */
+  readonly deleteAlone: Statement;
   readonly insert: Statement;
   readonly delete: Statement;
   readonly front: Statement<Row>;
@@ -81,8 +85,17 @@ export function prepare(db: Database): Statements {
     begin: db.prepare("BEGIN IMMEDIATE"),
     commit: db.prepare("COMMIT"),
     rollback: db.prepare("ROLLBACK"),
-    nextSeq: db.prepare("UPDATE store SET seq = max(seq + 1, ?1) RETURNING seq, ceiling"),
+    nextSeq: db.prepare("SELECT max(seq + 1, ?1) AS seq, ceiling FROM store"),
     raiseCeiling: db.prepare("UPDATE store SET ceiling = max(ceiling, ?1)"),
+    insertAlone: db.prepare(
+      `INSERT INTO entries (queue, behind, ${columns})
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16 FROM store
+       WHERE seq < ?3 AND ceiling >= ?3 AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1)`,
+    ),
+    deleteAlone: db.prepare(
+      `DELETE FROM entries WHERE queue = ?1 AND id = ?2 AND until > ?3
+       AND (SELECT count(*) FROM (SELECT 1 FROM entries WHERE queue = ?1 LIMIT 2)) = 1`,
+    ),
     insert: db.prepare(
       `INSERT INTO entries (queue, behind, ${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
@@ -150,10 +163,10 @@ export function standingFor(
   return { id, owner: asked.owner, mode, weight, permits, seq, sinceUs: nowUs, untilUs, metadata, ...owner };
 }
 
-/** Writes an entry. */
-export function insert(statements: Statements, queue: string, entry: Standing, isBehind: boolean): void {
+/** Writes an entry, by either of the statements for that; gives how many rows were written. */
+export function insert(statement: Statement, queue: string, entry: Standing, isBehind: boolean): number {
   const { id, owner, mode, weight, permits, seq, sinceUs, untilUs, metadata, process, slot } = entry;
-  statements.insert.run(
+  return statement.run(
     queue,
     isBehind ? 1 : 0,
     seq,

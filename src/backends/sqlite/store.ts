@@ -2,8 +2,9 @@
  * The queues in one file, as one thread of one process uses them: each call is one short transaction, taken in turn, and
  * whom it concerns is told after its commit. What happens inside a transaction is written in ledger.ts.
  */
-import type { Answer, Entry, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
+import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
 import type { Database } from "./driver.ts";
+import { examineFile } from "./examine.ts";
 import { failureOf, isBusy } from "./failure.ts";
 import { Hub } from "./hub.ts";
 import { CeilingReached, Ledger } from "./ledger.ts";
@@ -22,9 +23,10 @@ const headroom = 60_000_000n;
 
 /** The queues of one file. */
 export class SqliteStore {
-  readonly path: string;
-  readonly db: Database;
-  readonly machine: Machine;
+  readonly #path: string;
+  readonly #db: Database;
+  readonly #machine: Machine;
+  readonly #driver: string;
   readonly #statements: Statements;
   readonly #ledger: Ledger;
   readonly #turns: Turns;
@@ -34,10 +36,11 @@ export class SqliteStore {
   readonly #sweeper: NodeJS.Timeout;
   #lastSlot = 0;
 
-  constructor(path: string, db: Database, machine: Machine, patienceMs: number) {
-    this.path = path;
-    this.db = db;
-    this.machine = machine;
+  constructor(path: string, driver: string, db: Database, machine: Machine, patienceMs: number) {
+    this.#path = path;
+    this.#driver = driver;
+    this.#db = db;
+    this.#machine = machine;
     this.#statements = prepare(db);
     this.#turns = new Turns(patienceMs, isBusy);
     this.#hub = new Hub(path, {
@@ -71,13 +74,17 @@ export class SqliteStore {
     clearInterval(this.#sweeper);
     await this.#turns.idle();
     await this.#hub.close();
-    this.db.close();
+    this.#db.close();
   }
 
   append(queue: string, asked: NewEntry, slot: number): Answer<Snapshot | null> {
     this.#hub.start();
     const owner = { process: this.#hub.name, slot };
-    return this.#turns.take(() => this.#transact(() => this.#ledger.append(queue, asked, owner)));
+    return this.#turns.take(
+      () =>
+        this.#alone(() => this.#ledger.appendAlone(queue, asked, owner)) ??
+        this.#transact(() => this.#ledger.append(queue, asked, owner)),
+    );
   }
 
   renew(renewals: readonly Renewal[]): Answer<readonly Renewed[]> {
@@ -87,16 +94,21 @@ export class SqliteStore {
   }
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
-    return this.#turns.take(() => this.#transact(() => this.#ledger.remove(queue, id, evict, seq)));
+    const alone = !evict && seq === undefined;
+    return this.#turns.take(
+      () =>
+        (alone && this.#alone(() => this.#ledger.removeAlone(queue, id))) ||
+        this.#transact(() => this.#ledger.remove(queue, id, evict, seq)),
+    );
   }
 
   /** The live entries of a queue, after taking out those that have expired or whose process has ended. */
   list(queue: string): Answer<readonly Entry[]> {
     return this.#turns.take(() => {
       const read = (): readonly ReturnType<typeof standingOf>[] =>
-        this.#read(() => this.#statements.all.all(queue)).map(standingOf);
+        this.#direct(() => this.#statements.all.all(queue)).map(standingOf);
       let standings = read();
-      const nowUs = this.machine.nowUs();
+      const nowUs = this.#machine.nowUs();
       const gone = new Set(
         standings.map(({ process }) => process).filter((process) => this.#isGone(process)),
       );
@@ -114,9 +126,15 @@ export class SqliteStore {
   queues(prefix: string): Answer<readonly string[]> {
     return this.#turns.take(() => {
       this.#sweep();
-      const rows = this.#read(() => this.#statements.queues.all());
+      const rows = this.#direct(() => this.#statements.queues.all());
       return rows.map(({ queue }) => queue).filter((queue) => queue.startsWith(prefix));
     });
+  }
+
+  examine(): Answer<readonly Finding[]> {
+    return this.#turns.take(() =>
+      this.#direct(() => examineFile(this.#path, this.#driver, this.#db, this.#machine)),
+    );
   }
 
   /** Calls back when the target leaves, or when room was made; at once if that has happened already. */
@@ -138,7 +156,7 @@ export class SqliteStore {
 
   /** Looks whether a watch has anything left to wait for, and stays in touch with the processes that it waits for. */
   #look(watch: Watch): void {
-    const blockers = this.#read(() => this.#blockers(watch));
+    const blockers = this.#direct(() => this.#blockers(watch));
     if (blockers === null) return this.#watches.call(watch);
     for (const process of blockers) {
       if (process === this.#hub.name || watch.kept.has(process)) continue;
@@ -150,7 +168,7 @@ export class SqliteStore {
   #blockers({ queue, self, target }: Watch): readonly string[] | null {
     const { bySeq, ahead, processesAhead } = this.#statements;
     const row = bySeq.get(queue, (target ?? self).seq);
-    if (row === undefined || row.until <= this.machine.nowUs()) return null;
+    if (row === undefined || row.until <= this.#machine.nowUs()) return null;
     if (target !== null) return [row.process];
     const weight = Number(ahead.get(queue, self.seq)?.weight ?? 0);
     if (weight + self.weight <= (self.permits ?? 0)) return null;
@@ -170,7 +188,7 @@ export class SqliteStore {
   /** A process has ended, or cannot be reached. If it has ended, its entries go; and whoever waits for it looks again. */
   #lost(process: string): void {
     const gone = this.#isGone(process);
-    if (gone) this.#transact(() => this.#ledger.clear([process], this.machine.nowUs()));
+    if (gone) this.#transact(() => this.#ledger.clear([process], this.#machine.nowUs()));
     for (const watch of this.#watches.on(process)) this.#look(watch);
     if (gone) this.#hub.forget(process);
   }
@@ -180,7 +198,7 @@ export class SqliteStore {
     const { kind, queue, id } = message;
     if (kind === "evicted") return this.#clients.get(message.slot)?.evicted(queue, id);
     const { fresh } = message;
-    this.#watches.tell(queue, id, fresh === null ? undefined : snapshotOf(fresh, this.machine.nowUs()));
+    this.#watches.tell(queue, id, fresh === null ? undefined : snapshotOf(fresh, this.#machine.nowUs()));
   }
 
   #sweep(): void {
@@ -211,23 +229,29 @@ export class SqliteStore {
           this.#raiseCeiling(error.seq);
         }
       } catch (error) {
-        throw isBusy(error) ? error : failureOf(error, this.path);
+        throw isBusy(error) ? error : failureOf(error, this.#path);
       }
     }
   }
 
-  #read<T>(work: () => T): T {
+  /** One statement that writes. */
+  #alone<T>(work: () => T): T {
+    return this.#db.autocommits ? this.#direct(work) : this.#transact(work);
+  }
+
+  /** A read, or a statement that is a transaction of its own. */
+  #direct<T>(work: () => T): T {
     try {
       return work();
     } catch (error) {
-      throw isBusy(error) ? error : failureOf(error, this.path);
+      throw isBusy(error) ? error : failureOf(error, this.#path);
     }
   }
 
   /** A power cut may lose commits that the disk has not seen; so this one waits for it. */
   #raiseCeiling(seq: bigint): void {
     const { begin, commit, rollback, raiseCeiling } = this.#statements;
-    this.db.exec("PRAGMA synchronous = FULL");
+    this.#db.exec("PRAGMA synchronous = FULL");
     try {
       begin.run();
       try {
@@ -238,7 +262,7 @@ export class SqliteStore {
         throw error;
       }
     } finally {
-      this.db.exec("PRAGMA synchronous = NORMAL");
+      this.#db.exec("PRAGMA synchronous = NORMAL");
     }
   }
 
