@@ -1,4 +1,5 @@
 /** The commands that look and help, in real processes on a real file. */
+import { chmodSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/connect.ts";
 import { read } from "../house/repository.ts";
@@ -144,6 +145,14 @@ describe("doctor", () => {
         expect(finding).toHaveProperty("todo");
       }
     }
+  });
+
+  it("finds what the store itself can see: a file that others may use", async () => {
+    await rig.run(["ls"]);
+    chmodSync(rig.file, 0o644);
+    const { code, stdout } = await rig.run(["doctor"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^warning +file: .*locks\.db.*\n +to do: chmod 600/m);
   });
 
   it("finds that memory excludes nobody, and that it cannot be examined", async () => {
