@@ -19,6 +19,8 @@ export interface CliEnded {
 /** A program that runs: what it writes can be waited for. */
 export class Running {
   readonly ended: Promise<CliEnded>;
+  /** Resolves when nobody is left who could write to its streams: it, and all that it started. */
+  readonly deserted: Promise<void>;
   readonly #child: ChildProcess;
   #stdout = "";
   #stderr = "";
@@ -37,6 +39,7 @@ export class Running {
     });
     // A pipe to a program that has ended is nobody's business here.
     child.stdin?.on("error", () => {});
+    this.deserted = new Promise((resolve) => child.on("close", () => resolve()));
     this.ended = new Promise((resolve, reject) => {
       child.on("error", reject);
       child.on("exit", (code, signal) => {

@@ -142,6 +142,18 @@ describe("what a command leaves in its group", () => {
   });
 });
 
+describe("a holdfast that crashes", () => {
+  it("takes its command with it", async () => {
+    const crash = rig.script("crash.cjs", 'process.on("SIGALRM", () => { throw new Error("crashed"); });');
+    const env = { NODE_OPTIONS: `--require=${crash}` };
+    const running = rig.start(["run", "x", ...sh("echo running; exec sleep 60")], env);
+    await running.until(/running/);
+    running.signal("SIGALRM");
+    expect(await running.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("crashed") });
+    await running.deserted;
+  });
+});
+
 describe("a holdfast that is killed", () => {
   it("frees the lock at once on SQLite, and its command lives on, as the page says", async () => {
     const running = rig.start(["run", "x", "--ttl", "1h", ...sh("echo pid $$; exec cat")]);

@@ -1,4 +1,6 @@
 /** What people at a terminal see and type, on a real one: the live table, the question, Ctrl-C and Ctrl-Z. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CliRig } from "../helpers/cli.ts";
@@ -129,18 +131,24 @@ describe("run", () => {
   });
 
   it("never lets a command go on that was stopped for longer than the ttl", async () => {
+    const beat = rig.script(
+      "beat.mjs",
+      `import { writeFileSync } from "node:fs";
+console.log("beating");
+setInterval(() => writeFileSync("beat", String(Date.now())), 1);`,
+    );
     const shell = rig.onShell();
-    shell.type(`${rig.line(["run", "x", "--ttl", "500ms", "--", "cat"])}\n`);
-    await rig.watchFor(/granted {2}x/);
-    shell.type("one\n");
-    await shell.until(/one\r\none/);
+    shell.type(`${rig.line(["run", "x", "--ttl", "500ms", "--", process.execPath, beat])}\n`);
+    await shell.until(/beating/);
     shell.type(ctrlZ);
     await shell.until(/Stopped/);
     const other = await rig.holder("x");
+    const otherSince = Date.now();
     shell.type("fg\n");
     await shell.until(/was lost, and the command was ended \(SIGKILL\)[^]*\$ /);
     shell.type("echo code $?\n");
     await shell.until(/code 76/);
+    expect(Number(readFileSync(join(rig.folder, "beat"), "utf8"))).toBeLessThan(otherSince);
     await other.finish();
     shell.type("exit\n");
     await shell.ended;

@@ -126,7 +126,10 @@ async function take(
 ): Promise<Lock> {
   const { name, mode, ttlMs: ttl, maxHoldMs: maxHold, metadata, waitMs } = wish;
   const options = { mode, ttl, maxHold, metadata };
-  const impatient = setTimeout(() => void tellWhom(backend, call, name), patienceMs);
+  const impatient = setTimeout(() => {
+    // It is a courtesy: whoever waits is told by the wait itself if the store is in trouble.
+    tellWhom(backend, call, name).catch(() => {});
+  }, patienceMs);
   try {
     if (waitMs !== null)
       return await manager.acquire(name, { ...options, wait: waitMs, signal: interrupted });

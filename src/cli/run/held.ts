@@ -88,6 +88,9 @@ export async function runHeld(
     output.note("losing-soon", { name: quote(lock.name), reason, grace: human(wish.plan.graceMs) });
   });
   relay.direct(group, guard);
+  // If this process ends before its time, by a bug, nobody would be left to end the command.
+  const abandon = (): void => group.signal("SIGKILL");
+  process.on("exit", abandon);
   const ended = await group.ended;
   await untilEmpty(group, guard, (pids) => {
     output.note("left-running", {
@@ -96,6 +99,7 @@ export async function runHeld(
       pids: pids.join(", "),
     });
   });
+  process.off("exit", abandon);
   guard.stop();
   return { ended, guardSent: guard.sent, heldTooLong };
 }
