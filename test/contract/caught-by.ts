@@ -226,6 +226,7 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "a waiter that was evicted is never told that it is first",
     "a wait that is over rejects with LOCK_TIMEOUT and leaves the queue",
     "a signal aborted during the wait rejects with its reason, and the others go on",
+    "parallel branches inside one section enter one at a time, and nobody else does",
   ],
   "a dead waiter is told what was ahead of it": [
     "a waiter that was evicted is never told that it is first",
