@@ -111,19 +111,20 @@ describe("run", () => {
 
   it("stops with its command at Ctrl-Z and goes on with it", async () => {
     const shell = rig.onShell();
+    await shell.until(/\$ $/);
     shell.type(`${rig.line(["run", "x", "--ttl", "1h", "--", "cat"])}\n`);
     await rig.watchFor(/granted {2}x/);
     shell.type("one\n");
     await shell.until(/one\r\none/);
     shell.type(ctrlZ);
-    await shell.until(/Stopped/);
+    await shell.until(/Stopped[^]*\$ $/);
     shell.type("fg\n");
     // Bash shows the job that it continues.
     await shell.until(/Stopped[^]*\$ [^]*fg[^]*main\.js/);
     shell.type("two\n");
     await shell.until(/two\r\ntwo/);
     shell.type(ctrlC);
-    await shell.until(/two\r\ntwo\r\n\^C[^]*\$ /);
+    await shell.until(/two\r\ntwo\r\n\^C[^]*\$ $/);
     shell.type("echo code $?\n");
     await shell.until(/code 130/);
     shell.type("exit\n");
@@ -134,18 +135,21 @@ describe("run", () => {
     const beat = rig.script(
       "beat.mjs",
       `import { writeFileSync } from "node:fs";
+const beat = () => writeFileSync("beat", String(Date.now()));
+beat();
 console.log("beating");
-setInterval(() => writeFileSync("beat", String(Date.now())), 1);`,
+setInterval(beat, 1);`,
     );
     const shell = rig.onShell();
+    await shell.until(/\$ $/);
     shell.type(`${rig.line(["run", "x", "--ttl", "500ms", "--", process.execPath, beat])}\n`);
     await shell.until(/beating/);
     shell.type(ctrlZ);
-    await shell.until(/Stopped/);
+    await shell.until(/Stopped[^]*\$ $/);
     const other = await rig.holder("x");
     const otherSince = Date.now();
     shell.type("fg\n");
-    await shell.until(/was lost, and the command was ended \(SIGKILL\)[^]*\$ /);
+    await shell.until(/was lost, and the command was ended \(SIGKILL\)[^]*\$ $/);
     shell.type("echo code $?\n");
     await shell.until(/code 76/);
     expect(Number(readFileSync(join(rig.folder, "beat"), "utf8"))).toBeLessThan(otherSince);
