@@ -116,6 +116,21 @@ describe("a lock that is lost", () => {
     expect(sent).toEqual(["780 SIGTERM", "780 told", "800 SIGKILL"]);
   });
 
+  it("by the look itself is told once", () => {
+    // As a Lock does: to ask it is what makes the loss known.
+    const lock = {
+      get validForMs() {
+        if (now >= deadline) lost.abort();
+        return Math.max(0, deadline - now);
+      },
+      signal: lost.signal,
+    };
+    const watching = new Guard(lock, { signal: (name) => sent.push(name) }, plan, () => {}, after);
+    now = 2_000;
+    watching.check();
+    expect(sent).toEqual(["SIGKILL"]);
+  });
+
   it("before the guard stands is seen", () => {
     lost.abort();
     guard();

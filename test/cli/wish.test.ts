@@ -37,11 +37,11 @@ it("takes what is asked for", () => {
 
 describe("the plan", () => {
   it.each([
-    [["--ttl", "500ms"], { graceMs: 100, reserveMs: 25 }],
-    [["--ttl", "1s"], { graceMs: 200, reserveMs: 25 }],
+    [["--ttl", "500ms"], { graceMs: 100, reserveMs: 50 }],
+    [["--ttl", "1s"], { graceMs: 200, reserveMs: 100 }],
     [["--ttl", "10m"], { graceMs: 10_000, reserveMs: 6_005 }],
-    [["--max-hold", "100ms"], { graceMs: 20, reserveMs: 20 }],
-    [["--ttl", "30s", "--max-hold", "1s"], { graceMs: 200, reserveMs: 25 }],
+    [["--max-hold", "100ms"], { graceMs: 20, reserveMs: 10 }],
+    [["--ttl", "30s", "--max-hold", "1s"], { graceMs: 200, reserveMs: 100 }],
     [["--ttl", "30s", "--kill-grace", "15s"], { graceMs: 15_000, reserveMs: 305 }],
     [["--kill-grace", "0s"], { graceMs: 0, reserveMs: 305 }],
   ])("for %j is %j", (options, plan) => {

@@ -113,7 +113,7 @@ describe("a store that is paused", () => {
     const watch = rig.start(["watch", "--json", "--every", "50ms"]);
     await watch.until(/granted/);
     // A renewal has come through when the lock lives longer than it could have without.
-    for (let free = before; free <= before; free = await freeAt("x"));
+    for (let free = before; free <= before; free = await freeAt("x")) await new Promise(setImmediate);
     expect(await running.finish()).toMatchObject({ code: 0, stderr: "" });
   });
 });
@@ -148,6 +148,14 @@ describe("a lock that was evicted", () => {
 });
 
 describe("--max-hold", () => {
+  it("without a grace ends the command with SIGKILL alone", async () => {
+    const options = ["--max-hold", "800ms", "--kill-grace", "0s"];
+    const { code, stdout, stderr } = await rig.start(["run", "x", ...options, ...stubborn()]).ended;
+    expect(code).toBe(76);
+    expect(stdout).not.toContain("told to end");
+    expect(stderr).toMatch(/^holdfast: lock "x" was held for its --max-hold of 800ms, .* \(SIGKILL\)\n/);
+  });
+
   it("ends the command in time, with SIGTERM first", async () => {
     const running = rig.start(["run", "x", "--max-hold", "1s", ...stubborn()]);
     const { code, stdout, stderr } = await running.ended;

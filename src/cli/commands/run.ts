@@ -99,7 +99,7 @@ interface Signals {
 }
 
 async function runOn(call: Call, wish: RunWish, signals: Signals): Promise<Outcome> {
-  const backend = await openShared(call);
+  const backend = await unless(signals.interrupted, openShared(call));
   const manager = new LockManager(backend, { label: basename(call.rest[0] ?? "") });
   let closeWithinMs = closeMs;
   try {
@@ -154,6 +154,7 @@ async function tellWhom(backend: Backend, call: Call, name: string): Promise<voi
 /** The result of the work, unless the signal comes first. */
 function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     work.then(resolve, reject);
   });

@@ -93,6 +93,8 @@ export class Guard {
   }
 
   #kill(): void {
+    // A look at the lock may be what makes it known as lost, and then its signal has been here first.
+    if (this.#state === "killed") return;
     this.#state = "killed";
     this.#sent = "SIGKILL";
     this.#target.signal("SIGKILL");

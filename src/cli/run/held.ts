@@ -80,8 +80,13 @@ export async function runHeld(
     HOLDFAST_TOKEN: String(lock.token),
   });
   let heldTooLong = false;
-  const guard = new Guard(lock, group, wish.plan, () => {
-    heldTooLong = tooLong();
+  const target = {
+    signal(name: "SIGTERM" | "SIGKILL"): void {
+      heldTooLong ||= !lock.signal.aborted && tooLong();
+      group.signal(name);
+    },
+  };
+  const guard = new Guard(lock, target, wish.plan, () => {
     const reason = heldTooLong
       ? `its --max-hold of ${showMs(wish.maxHoldMs ?? 0)} is nearly over`
       : "no renewal has been answered";

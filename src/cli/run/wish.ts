@@ -21,7 +21,7 @@ export interface RunWish {
 const defaultTtl = "30s";
 /** With less, half of it would not suffice to renew in, beside the reserve. */
 const leastTtlMs = 500;
-const leastReserveMs = 25;
+const leastReserveMs = 100;
 /** However long the ttl, nobody is asked to wait longer than this for a command that does not end, unless they say so. */
 const longestDefaultGraceMs = 10_000;
 
@@ -50,9 +50,9 @@ export function runWish(call: Call): RunWish {
   };
 }
 
-/** As much as the core keeps as its margin, but enough to see the group die; for the shortest a fifth of what there is. */
+/** As much as the core keeps as its margin, but enough to see the group die on a busy machine; at most a tenth of what there is. */
 function reserveOf(lifeMs: number): number {
-  return Math.min(Math.max(leastReserveMs, marginMs(lifeMs)), lifeMs / 5);
+  return Math.min(Math.max(leastReserveMs, marginMs(lifeMs)), lifeMs / 10);
 }
 
 function waitOf({ given }: Call): number | null {
