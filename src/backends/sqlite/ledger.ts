@@ -3,11 +3,11 @@
  * and ends. Whom it concerns is written down, to be told after the commit.
  */
 import type { NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
-import { nothingAhead, ruleOf } from "../../core/grant.ts";
+import { nothingAhead } from "../../core/grant.ts";
 import type { Machine } from "./machine.ts";
 import type { Message } from "./messages.ts";
 import { entryOf, insert, type Standing, standingFor, standingOf, type Statements } from "./statements.ts";
-import { concernedBy, type Fresh, snapshotOf } from "./succession.ts";
+import { concernedBy, snapshotOf } from "./succession.ts";
 
 /** A message and the process that it is for. */
 export interface Letter {
@@ -18,8 +18,11 @@ export interface Letter {
 /** The process and the client that an entry belongs to. */
 export type Address = Pick<Standing, "process" | "slot">;
 
-/** What is ahead of an entry; null if nobody is. */
-type Ahead = (Omit<Fresh, "self"> & { readonly nearest: Standing }) | null;
+/** An entry and what is ahead of it, and whether all of that is live as far as it matters. */
+export interface Look {
+  readonly snapshot: Snapshot;
+  readonly isClean: boolean;
+}
 
 /** Thrown inside a transaction: no seq as high may be given out before the disk has a higher ceiling. */
 export class CeilingReached extends Error {
@@ -67,7 +70,7 @@ export class Ledger {
     const self = standingFor(asked, seq, nowUs, owner);
     if (insert(this.#statements.insertAlone, queue, self, false) === 0) return null;
     this.#lastSeq = seq;
-    return shown(self, null, nowUs);
+    return shown(self, nowUs);
   }
 
   /** Takes out a live entry that is alone in its queue, so that nobody has to be told; by one statement, too. */
@@ -75,24 +78,44 @@ export class Ledger {
     return this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs()) > 0;
   }
 
-  append(queue: string, asked: NewEntry, owner: Address): Snapshot | null {
+  /** Finds an entry, or appends it; null if it was to be granted at once and would not be. */
+  append(queue: string, asked: NewEntry, owner: Address): Standing | null {
     const nowUs = this.#machine.nowUs();
-    let known = this.#find(queue, asked.id);
-    if (known !== undefined && known.untilUs <= nowUs) {
-      this.expire(queue, nowUs);
-      known = undefined;
-    }
-    const seq = known?.seq ?? endOfQueue;
-    let ahead = this.#ahead(queue, seq, nowUs);
-    while (ahead !== null && this.clear(this.#doubtful(queue, asked, seq, ahead), nowUs)) {
-      ahead = this.#ahead(queue, seq, nowUs);
-    }
-    if (known !== undefined) return shown(known, ahead, nowUs);
-    if (asked.onlyIfGranted === true && ahead !== null) {
-      const would = shown(ahead.nearest, ahead, nowUs);
-      if (!ruleOf(asked).grants(asked, would.ahead)) return null;
-    }
-    return this.#join(queue, asked, owner, nowUs, ahead);
+    const known = this.#find(queue, asked.id);
+    if (known !== undefined && known.untilUs > nowUs) return known;
+    if (known !== undefined) this.expire(queue, nowUs);
+    if (asked.onlyIfGranted === true && this.#isBlocked(queue, asked, nowUs)) return null;
+    const next = this.#statements.nextSeq.get(this.#wallUs());
+    if (next === undefined) throw new Error("the store has no row");
+    if (next.seq > next.ceiling) throw new CeilingReached(next.seq);
+    const self = standingFor(asked, next.seq, nowUs, owner);
+    const isFirst = this.#statements.front.get(queue, 1) === undefined;
+    insert(this.#statements.insert, queue, self, !isFirst);
+    this.#lastSeq = next.seq;
+    return self;
+  }
+
+  /** What is ahead of an entry: a read, which costs more the more there are, and which nobody has to wait for. */
+  look(queue: string, self: Standing): Look {
+    const { ahead, nearest: nearestOf, nearestWriter: writerOf } = this.#statements;
+    const nowUs = this.#machine.nowUs();
+    const sums = ahead.get(queue, self.seq);
+    const row = nearestOf.get(queue, self.seq);
+    if (sums === undefined || row === undefined) return { snapshot: shown(self, nowUs), isClean: true };
+    const nearest = standingOf(row);
+    const writer = nearest.mode === "write" ? row : writerOf.get(queue, self.seq);
+    const nearestWriter = writer === undefined ? null : standingOf(writer);
+    const [count, weight] = [Number(sums.count), Number(sums.weight)];
+    const hasExpired = sums.until !== null && sums.until <= nowUs;
+    const isClean = !hasExpired && !this.#blockersOf(queue, self, self.seq).some((one) => this.#isGone(one));
+    return { snapshot: snapshotOf({ self, count, weight, nearest, nearestWriter }, nowUs), isClean };
+  }
+
+  /** Takes out what has expired in a queue, and what belongs to processes that block an entry and have ended. */
+  clean(queue: string, self: Standing): void {
+    const nowUs = this.#machine.nowUs();
+    this.expire(queue, nowUs);
+    this.clear(this.#blockersOf(queue, self, self.seq), nowUs);
   }
 
   renew({ queue, id, seq, ttlMs }: Renewal): Renewed {
@@ -152,16 +175,6 @@ export class Ledger {
     if (this.#machine.bootId === null) setClock.run(nowUs);
   }
 
-  #join(queue: string, asked: NewEntry, owner: Address, nowUs: number, ahead: Ahead): Snapshot {
-    const next = this.#statements.nextSeq.get(this.#wallUs());
-    if (next === undefined) throw new Error("the store has no row");
-    if (next.seq > next.ceiling) throw new CeilingReached(next.seq);
-    const self = standingFor(asked, next.seq, nowUs, owner);
-    insert(this.#statements.insert, queue, self, ahead !== null);
-    this.#lastSeq = next.seq;
-    return shown(self, ahead, nowUs);
-  }
-
   #wallUs(): bigint {
     return BigInt(Math.floor(this.#machine.wallMs() * 1000));
   }
@@ -172,31 +185,35 @@ export class Ledger {
     return row === undefined ? undefined : standingOf(row);
   }
 
-  /** What is ahead of a seq, after taking out what has expired. */
-  #ahead(queue: string, seq: bigint, nowUs: number): Ahead {
-    const { ahead, nearest: nearestOf, nearestWriter: writerOf } = this.#statements;
-    let sums = ahead.get(queue, seq);
-    if (sums?.until != null && sums.until <= nowUs) {
-      this.expire(queue, nowUs);
-      sums = ahead.get(queue, seq);
+  /** Whether a new entry would have to wait, after taking out what is dead. */
+  #isBlocked(queue: string, asked: NewEntry, nowUs: number): boolean {
+    const { ahead, front, nearest, nearestWriter } = this.#statements;
+    this.expire(queue, nowUs);
+    for (;;) {
+      if (asked.permits !== undefined) {
+        const weight = Number(ahead.get(queue, endOfQueue)?.weight ?? 0);
+        if (weight + asked.weight <= asked.permits) return false;
+      } else {
+        const last = asked.mode === "read" ? nearestWriter : nearest;
+        if (last.get(queue, endOfQueue) === undefined) return false;
+      }
+      const first = front.get(queue, 1);
+      const doubtful = new Set(this.#blockersOf(queue, asked, endOfQueue));
+      if (first !== undefined) doubtful.add(first.process);
+      if (!this.clear(doubtful, nowUs)) return true;
     }
-    const row = nearestOf.get(queue, seq);
-    if (sums === undefined || row === undefined) return null;
-    const nearest = standingOf(row);
-    const writer = nearest.mode === "write" ? row : writerOf.get(queue, seq);
-    const nearestWriter = writer === undefined ? null : standingOf(writer);
-    return { count: Number(sums.count), weight: Number(sums.weight), nearest, nearestWriter };
   }
 
-  /** The processes of which it matters, to one who asks, whether they live: those of the entries that block it. */
-  #doubtful(queue: string, asked: NewEntry, seq: bigint, ahead: NonNullable<Ahead>): ReadonlySet<string> {
-    const { processesAhead, front } = this.#statements;
-    if (asked.permits !== undefined) {
-      return new Set(processesAhead.all(queue, seq).map(({ process }) => process));
-    }
-    const blocker = asked.mode === "read" ? ahead.nearestWriter : ahead.nearest;
-    const first = asked.onlyIfGranted === true ? front.get(queue, 1) : undefined;
-    return new Set([blocker, first].flatMap((entry) => entry?.process ?? []));
+  /** The processes whose entries one ahead of a seq waits for. */
+  #blockersOf(
+    queue: string,
+    { permits, mode }: Pick<NewEntry, "permits" | "mode">,
+    seq: bigint,
+  ): readonly string[] {
+    const { processesAhead, nearest, nearestWriter } = this.#statements;
+    if (permits !== undefined) return processesAhead.all(queue, seq).map(({ process }) => process);
+    const blocker = (mode === "read" ? nearestWriter : nearest).get(queue, seq);
+    return blocker === undefined ? [] : [blocker.process];
   }
 
   #tellOf(queue: string, left: Standing, nowUs: number): void {
@@ -207,7 +224,7 @@ export class Ledger {
   }
 }
 
-function shown(self: Standing, ahead: Ahead, nowUs: number): Snapshot {
-  if (ahead === null) return { self: entryOf(self, nowUs), ahead: nothingAhead };
-  return snapshotOf({ self, ...ahead }, nowUs);
+/** An entry with nobody ahead. */
+function shown(self: Standing, nowUs: number): Snapshot {
+  return { self: entryOf(self, nowUs), ahead: nothingAhead };
 }

@@ -41,6 +41,7 @@ const columns =
 /** The statements of one connection. */
 export interface Statements {
   readonly begin: Statement;
+  readonly beginRead: Statement;
   readonly commit: Statement;
   readonly rollback: Statement;
   readonly nextSeq: Statement<{ readonly seq: bigint; readonly ceiling: bigint }>;
@@ -83,6 +84,7 @@ export function prepare(db: Database): Statements {
     db.prepare<Row>(`SELECT ${columns} FROM entries WHERE ${condition}`);
   return {
     begin: db.prepare("BEGIN IMMEDIATE"),
+    beginRead: db.prepare("BEGIN"),
     commit: db.prepare("COMMIT"),
     rollback: db.prepare("ROLLBACK"),
     nextSeq: db.prepare("SELECT max(seq + 1, ?1) AS seq, ceiling FROM store"),

@@ -3,20 +3,23 @@
  * whom it concerns is told after its commit. What happens inside a transaction is written in ledger.ts.
  */
 import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
-import type { Database } from "./driver.ts";
+import type { Database, Statement } from "./driver.ts";
 import { examineFile } from "./examine.ts";
 import { failureOf, isBusy } from "./failure.ts";
 import { Hub } from "./hub.ts";
 import { CeilingReached, Ledger } from "./ledger.ts";
 import { isGone, type Machine } from "./machine.ts";
 import { lineOf, type Message, messageOf } from "./messages.ts";
-import { entryOf, prepare, standingOf, type Statements } from "./statements.ts";
+import { entryOf, prepare, type Standing, standingOf, type Statements } from "./statements.ts";
 import { snapshotOf } from "./succession.ts";
 import { Turns } from "./turns.ts";
 import { type StoreClient, type Watch, Watches } from "./watches.ts";
 
 /** How often entries are looked for that nobody renewed and nobody asked about. */
 const sweepMs = 60_000;
+
+/** How often an append takes out what is dead ahead of it, and looks again, before it says what it sees. */
+const cleaningTries = 3;
 
 /** How far the ceiling of the seqs is raised at a time, in microseconds: so often the disk is waited for, under use. */
 const headroom = 60_000_000n;
@@ -80,11 +83,25 @@ export class SqliteStore {
   append(queue: string, asked: NewEntry, slot: number): Answer<Snapshot | null> {
     this.#hub.start();
     const owner = { process: this.#hub.name, slot };
-    return this.#turns.take(
-      () =>
-        this.#alone(() => this.#ledger.appendAlone(queue, asked, owner)) ??
-        this.#transact(() => this.#ledger.append(queue, asked, owner)),
-    );
+    return this.#turns.take(() => {
+      const alone = (): Snapshot | null => this.#ledger.appendAlone(queue, asked, owner);
+      const found = this.#alone(alone, () => this.#ledger.append(queue, asked, owner));
+      return found === null || "ahead" in found ? found : this.#stand(queue, found);
+    });
+  }
+
+  /** Where an entry stands that has been appended: a busy file does not undo that any more. */
+  #stand(queue: string, self: Standing): Snapshot {
+    const { begin, beginRead } = this.#statements;
+    try {
+      for (let tries = 1; ; tries++) {
+        const { snapshot, isClean } = this.#transact(() => this.#ledger.look(queue, self), beginRead);
+        if (isClean || tries === cleaningTries) return snapshot;
+        this.#transact(() => this.#ledger.clean(queue, self), begin);
+      }
+    } catch (error) {
+      throw failureOf(error, this.#path);
+    }
   }
 
   renew(renewals: readonly Renewal[]): Answer<readonly Renewed[]> {
@@ -94,12 +111,11 @@ export class SqliteStore {
   }
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
-    const alone = !evict && seq === undefined;
-    return this.#turns.take(
-      () =>
-        (alone && this.#alone(() => this.#ledger.removeAlone(queue, id))) ||
-        this.#transact(() => this.#ledger.remove(queue, id, evict, seq)),
-    );
+    return this.#turns.take(() => {
+      const alone = (): true | null =>
+        (!evict && seq === undefined && this.#ledger.removeAlone(queue, id)) || null;
+      return this.#alone(alone, () => this.#ledger.remove(queue, id, evict, seq));
+    });
   }
 
   /** The live entries of a queue, after taking out those that have expired or whose process has ended. */
@@ -212,8 +228,8 @@ export class SqliteStore {
 
   // Transactions.
 
-  #transact<T>(work: () => T): T {
-    const { begin, commit, rollback } = this.#statements;
+  #transact<T>(work: () => T, begin: Statement = this.#statements.begin): T {
+    const { commit, rollback } = this.#statements;
     for (;;) {
       try {
         begin.run();
@@ -234,9 +250,10 @@ export class SqliteStore {
     }
   }
 
-  /** One statement that writes. */
-  #alone<T>(work: () => T): T {
-    return this.#db.autocommits ? this.#direct(work) : this.#transact(work);
+  /** What one statement may do, else what a transaction does; in one transaction where statements cannot be their own. */
+  #alone<A, B>(alone: () => A | null, together: () => B): A | B {
+    if (!this.#db.autocommits) return this.#transact<A | B>(() => alone() ?? together());
+    return this.#direct(alone) ?? this.#transact(together);
   }
 
   /** A read, or a statement that is a transaction of its own. */
