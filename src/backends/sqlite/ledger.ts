@@ -34,6 +34,16 @@ export class CeilingReached extends Error {
   }
 }
 
+/** Thrown by a look: the entry was taken out since it was found. */
+export class Displaced extends Error {
+  constructor() {
+    super("the entry was taken out as soon as it was appended");
+  }
+}
+
+/** How many crowded queues are remembered at most. */
+const mostCrowded = 1_000;
+
 const endOfQueue = 2n ** 63n - 1n;
 
 /** The queues of a file, as one connection writes them. */
@@ -44,6 +54,8 @@ export class Ledger {
   #letters: Letter[] = [];
   /** The last seq that this connection has given out. */
   #lastSeq = 0n;
+  /** Queues that had several entries when this connection last looked: for these the short way would be a detour. */
+  readonly #crowded = new Set<string>();
 
   constructor(statements: Statements, machine: Machine, isGone: (process: string) => boolean) {
     this.#statements = statements;
@@ -64,6 +76,7 @@ export class Ledger {
    * the queue is not empty, or if somebody else has given out a higher seq meanwhile.
    */
   appendAlone(queue: string, asked: NewEntry, owner: Address): Snapshot | null {
+    if (this.#crowded.has(queue)) return null;
     const nowUs = this.#machine.nowUs();
     const wallUs = this.#wallUs();
     const seq = wallUs > this.#lastSeq ? wallUs : this.#lastSeq + 1n;
@@ -75,30 +88,37 @@ export class Ledger {
 
   /** Takes out a live entry that is alone in its queue, so that nobody has to be told; by one statement, too. */
   removeAlone(queue: string, id: string): boolean {
-    return this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs()) > 0;
+    return (
+      !this.#crowded.has(queue) && this.#statements.deleteAlone.run(queue, id, this.#machine.nowUs()) > 0
+    );
   }
 
   /** Finds an entry, or appends it; null if it was to be granted at once and would not be. */
   append(queue: string, asked: NewEntry, owner: Address): Standing | null {
     const nowUs = this.#machine.nowUs();
-    const known = this.#find(queue, asked.id);
+    let first = this.#statements.front.get(queue, 1);
+    const row = first?.id === asked.id ? first : first && this.#statements.byId.get(queue, asked.id);
+    const known = row && standingOf(row);
     if (known !== undefined && known.untilUs > nowUs) return known;
     if (known !== undefined) this.expire(queue, nowUs);
     if (asked.onlyIfGranted === true && this.#isBlocked(queue, asked, nowUs)) return null;
+    if (known !== undefined || asked.onlyIfGranted === true) first = this.#statements.front.get(queue, 1);
     const next = this.#statements.nextSeq.get(this.#wallUs());
     if (next === undefined) throw new Error("the store has no row");
     if (next.seq > next.ceiling) throw new CeilingReached(next.seq);
     const self = standingFor(asked, next.seq, nowUs, owner);
-    const isFirst = this.#statements.front.get(queue, 1) === undefined;
-    insert(this.#statements.insert, queue, self, !isFirst);
+    insert(this.#statements.insert, queue, self, first !== undefined);
     this.#lastSeq = next.seq;
+    if (first !== undefined) this.#crowd(queue);
     return self;
   }
 
   /** What is ahead of an entry: a read, which costs more the more there are, and which nobody has to wait for. */
   look(queue: string, self: Standing): Look {
-    const { ahead, nearest: nearestOf, nearestWriter: writerOf } = this.#statements;
+    const { bySeq, ahead, nearest: nearestOf, nearestWriter: writerOf } = this.#statements;
     const nowUs = this.#machine.nowUs();
+    // Whoever is not in the queue any more must not hear that nobody is ahead.
+    if (bySeq.get(queue, self.seq) === undefined) throw new Displaced();
     const sums = ahead.get(queue, self.seq);
     const row = nearestOf.get(queue, self.seq);
     if (sums === undefined || row === undefined) return { snapshot: shown(self, nowUs), isClean: true };
@@ -107,7 +127,10 @@ export class Ledger {
     const nearestWriter = writer === undefined ? null : standingOf(writer);
     const [count, weight] = [Number(sums.count), Number(sums.weight)];
     const hasExpired = sums.until !== null && sums.until <= nowUs;
-    const isClean = !hasExpired && !this.#blockersOf(queue, self, self.seq).some((one) => this.#isGone(one));
+    const blocker = self.mode === "read" ? nearestWriter : nearest;
+    const blockers =
+      self.permits === undefined ? [blocker?.process ?? ""] : this.#blockersOf(queue, self, self.seq);
+    const isClean = !hasExpired && !blockers.some((process) => this.#isGone(process));
     return { snapshot: snapshotOf({ self, count, weight, nearest, nearestWriter }, nowUs), isClean };
   }
 
@@ -127,8 +150,10 @@ export class Ledger {
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): boolean {
     const nowUs = this.#machine.nowUs();
-    const entry = this.#find(queue, id);
-    if (entry === undefined || (seq !== undefined && entry.seq !== seq)) return false;
+    const [first, second] = this.#statements.front.all(queue, 2);
+    const row = first?.id === id ? first : this.#statements.byId.get(queue, id);
+    if (row === undefined || (seq !== undefined && row.seq !== seq)) return false;
+    const entry = standingOf(row);
     const wasLive = entry.untilUs > nowUs;
     this.#statements.delete.run(queue, entry.seq);
     if (evict && wasLive) {
@@ -139,8 +164,18 @@ export class Ledger {
         message: { kind: "evicted", queue, id, slot: entry.slot },
       });
     }
-    this.#tellOf(queue, entry, nowUs);
+    if (row !== first) this.#tellOf(queue, entry, nowUs);
+    else if (second === undefined) this.#crowded.delete(queue);
+    else this.#tellSecond(queue, entry, standingOf(second), nowUs);
     return wasLive;
+  }
+
+  /** The usual hand-over, from the first entry to a writer behind it, needs no further look. */
+  #tellSecond(queue: string, left: Standing, next: Standing, nowUs: number): void {
+    const isPlain = left.permits === undefined && next.permits === undefined;
+    if (!isPlain || next.mode === "read" || next.untilUs <= nowUs) return this.#tellOf(queue, left, nowUs);
+    const fresh = { self: next, count: 0, weight: 0, nearest: null, nearestWriter: null };
+    this.#letters.push({ process: next.process, message: { kind: "turn", queue, id: next.id, fresh } });
   }
 
   /** Takes out what has expired in a queue. */
@@ -175,14 +210,13 @@ export class Ledger {
     if (this.#machine.bootId === null) setClock.run(nowUs);
   }
 
-  #wallUs(): bigint {
-    return BigInt(Math.floor(this.#machine.wallMs() * 1000));
+  #crowd(queue: string): void {
+    if (this.#crowded.size >= mostCrowded) this.#crowded.clear();
+    this.#crowded.add(queue);
   }
 
-  #find(queue: string, id: string): Standing | undefined {
-    const first = this.#statements.front.get(queue, 1);
-    const row = first?.id === id ? first : this.#statements.byId.get(queue, id);
-    return row === undefined ? undefined : standingOf(row);
+  #wallUs(): bigint {
+    return BigInt(Math.floor(this.#machine.wallMs() * 1000));
   }
 
   /** Whether a new entry would have to wait, after taking out what is dead. */

@@ -3,15 +3,16 @@
  * whom it concerns is told after its commit. What happens inside a transaction is written in ledger.ts.
  */
 import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
-import type { Database, Statement } from "./driver.ts";
+import type { Database } from "./driver.ts";
 import { examineFile } from "./examine.ts";
 import { failureOf, isBusy } from "./failure.ts";
 import { Hub } from "./hub.ts";
-import { CeilingReached, Ledger } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { isGone, type Machine } from "./machine.ts";
 import { lineOf, type Message, messageOf } from "./messages.ts";
 import { entryOf, prepare, type Standing, standingOf, type Statements } from "./statements.ts";
 import { snapshotOf } from "./succession.ts";
+import { Transactions } from "./transactions.ts";
 import { Turns } from "./turns.ts";
 import { type StoreClient, type Watch, Watches } from "./watches.ts";
 
@@ -21,9 +22,6 @@ const sweepMs = 60_000;
 /** How often an append takes out what is dead ahead of it, and looks again, before it says what it sees. */
 const cleaningTries = 3;
 
-/** How far the ceiling of the seqs is raised at a time, in microseconds: so often the disk is waited for, under use. */
-const headroom = 60_000_000n;
-
 /** The queues of one file. */
 export class SqliteStore {
   readonly #path: string;
@@ -32,6 +30,7 @@ export class SqliteStore {
   readonly #driver: string;
   readonly #statements: Statements;
   readonly #ledger: Ledger;
+  readonly #transactions: Transactions;
   readonly #turns: Turns;
   readonly #hub: Hub;
   readonly #watches = new Watches();
@@ -45,6 +44,10 @@ export class SqliteStore {
     this.#db = db;
     this.#machine = machine;
     this.#statements = prepare(db);
+    this.#transactions = new Transactions(path, db, this.#statements, {
+      committed: () => this.#send(),
+      undone: () => void this.#ledger.takeLetters(),
+    });
     this.#turns = new Turns(patienceMs, isBusy);
     this.#hub = new Hub(path, {
       onMessage: (line) => this.#deliver(messageOf(line)),
@@ -85,7 +88,7 @@ export class SqliteStore {
     const owner = { process: this.#hub.name, slot };
     return this.#turns.take(() => {
       const alone = (): Snapshot | null => this.#ledger.appendAlone(queue, asked, owner);
-      const found = this.#alone(alone, () => this.#ledger.append(queue, asked, owner));
+      const found = this.#transactions.alone(alone, () => this.#ledger.append(queue, asked, owner));
       return found === null || "ahead" in found ? found : this.#stand(queue, found);
     });
   }
@@ -95,9 +98,9 @@ export class SqliteStore {
     const { begin, beginRead } = this.#statements;
     try {
       for (let tries = 1; ; tries++) {
-        const { snapshot, isClean } = this.#transact(() => this.#ledger.look(queue, self), beginRead);
+        const { snapshot, isClean } = this.#transactions.run(() => this.#ledger.look(queue, self), beginRead);
         if (isClean || tries === cleaningTries) return snapshot;
-        this.#transact(() => this.#ledger.clean(queue, self), begin);
+        this.#transactions.run(() => this.#ledger.clean(queue, self), begin);
       }
     } catch (error) {
       throw failureOf(error, this.#path);
@@ -106,7 +109,7 @@ export class SqliteStore {
 
   renew(renewals: readonly Renewal[]): Answer<readonly Renewed[]> {
     return this.#turns.take(() =>
-      this.#transact(() => renewals.map((renewal) => this.#ledger.renew(renewal))),
+      this.#transactions.run(() => renewals.map((renewal) => this.#ledger.renew(renewal))),
     );
   }
 
@@ -114,7 +117,7 @@ export class SqliteStore {
     return this.#turns.take(() => {
       const alone = (): true | null =>
         (!evict && seq === undefined && this.#ledger.removeAlone(queue, id)) || null;
-      return this.#alone(alone, () => this.#ledger.remove(queue, id, evict, seq));
+      return this.#transactions.alone(alone, () => this.#ledger.remove(queue, id, evict, seq));
     });
   }
 
@@ -122,14 +125,14 @@ export class SqliteStore {
   list(queue: string): Answer<readonly Entry[]> {
     return this.#turns.take(() => {
       const read = (): readonly ReturnType<typeof standingOf>[] =>
-        this.#direct(() => this.#statements.all.all(queue)).map(standingOf);
+        this.#transactions.direct(() => this.#statements.all.all(queue)).map(standingOf);
       let standings = read();
       const nowUs = this.#machine.nowUs();
       const gone = new Set(
         standings.map(({ process }) => process).filter((process) => this.#isGone(process)),
       );
       if (gone.size > 0 || standings.some(({ untilUs }) => untilUs <= nowUs)) {
-        this.#transact(() => {
+        this.#transactions.run(() => {
           this.#ledger.expire(queue, nowUs);
           this.#ledger.clear(gone, nowUs);
         });
@@ -142,14 +145,14 @@ export class SqliteStore {
   queues(prefix: string): Answer<readonly string[]> {
     return this.#turns.take(() => {
       this.#sweep();
-      const rows = this.#direct(() => this.#statements.queues.all());
+      const rows = this.#transactions.direct(() => this.#statements.queues.all());
       return rows.map(({ queue }) => queue).filter((queue) => queue.startsWith(prefix));
     });
   }
 
   examine(): Answer<readonly Finding[]> {
     return this.#turns.take(() =>
-      this.#direct(() => examineFile(this.#path, this.#driver, this.#db, this.#machine)),
+      this.#transactions.direct(() => examineFile(this.#path, this.#driver, this.#db, this.#machine)),
     );
   }
 
@@ -172,7 +175,7 @@ export class SqliteStore {
 
   /** Looks whether a watch has anything left to wait for, and stays in touch with the processes that it waits for. */
   #look(watch: Watch): void {
-    const blockers = this.#direct(() => this.#blockers(watch));
+    const blockers = this.#transactions.direct(() => this.#blockers(watch));
     if (blockers === null) return this.#watches.call(watch);
     for (const process of blockers) {
       if (process === this.#hub.name || watch.kept.has(process)) continue;
@@ -204,7 +207,7 @@ export class SqliteStore {
   /** A process has ended, or cannot be reached. If it has ended, its entries go; and whoever waits for it looks again. */
   #lost(process: string): void {
     const gone = this.#isGone(process);
-    if (gone) this.#transact(() => this.#ledger.clear([process], this.#machine.nowUs()));
+    if (gone) this.#transactions.run(() => this.#ledger.clear([process], this.#machine.nowUs()));
     for (const watch of this.#watches.on(process)) this.#look(watch);
     if (gone) this.#hub.forget(process);
   }
@@ -218,69 +221,12 @@ export class SqliteStore {
   }
 
   #sweep(): void {
-    this.#transact(() => this.#ledger.sweep());
+    this.#transactions.run(() => this.#ledger.sweep());
   }
 
   /** Work that nobody waits for; where it fails, the ttl frees what it would have freed. */
   #background(work: () => void): void {
     void (async () => this.#turns.take(work))().catch(() => {});
-  }
-
-  // Transactions.
-
-  #transact<T>(work: () => T, begin: Statement = this.#statements.begin): T {
-    const { commit, rollback } = this.#statements;
-    for (;;) {
-      try {
-        begin.run();
-        try {
-          const result = work();
-          commit.run();
-          this.#send();
-          return result;
-        } catch (error) {
-          this.#ledger.takeLetters();
-          undo(rollback);
-          if (!(error instanceof CeilingReached)) throw error;
-          this.#raiseCeiling(error.seq);
-        }
-      } catch (error) {
-        throw isBusy(error) ? error : failureOf(error, this.#path);
-      }
-    }
-  }
-
-  /** What one statement may do, else what a transaction does; in one transaction where statements cannot be their own. */
-  #alone<A, B>(alone: () => A | null, together: () => B): A | B {
-    if (!this.#db.autocommits) return this.#transact<A | B>(() => alone() ?? together());
-    return this.#direct(alone) ?? this.#transact(together);
-  }
-
-  /** A read, or a statement that is a transaction of its own. */
-  #direct<T>(work: () => T): T {
-    try {
-      return work();
-    } catch (error) {
-      throw isBusy(error) ? error : failureOf(error, this.#path);
-    }
-  }
-
-  /** A power cut may lose commits that the disk has not seen; so this one waits for it. */
-  #raiseCeiling(seq: bigint): void {
-    const { begin, commit, rollback, raiseCeiling } = this.#statements;
-    this.#db.exec("PRAGMA synchronous = FULL");
-    try {
-      begin.run();
-      try {
-        raiseCeiling.run(seq + headroom);
-        commit.run();
-      } catch (error) {
-        undo(rollback);
-        throw error;
-      }
-    } finally {
-      this.#db.exec("PRAGMA synchronous = NORMAL");
-    }
   }
 
   /** Tells whom the transaction concerned. Those of this process may call the store again at once. */
@@ -289,14 +235,5 @@ export class SqliteStore {
       if (process === this.#hub.name) this.#deliver(message);
       else this.#hub.send(process, lineOf(message));
     }
-  }
-}
-
-/** Ends a transaction that failed; SQLite has done so by itself after some errors. */
-function undo(rollback: { run(): unknown }): void {
-  try {
-    rollback.run();
-  } catch {
-    // There is no transaction any more.
   }
 }
