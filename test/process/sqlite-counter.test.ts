@@ -61,4 +61,4 @@ it("32 processes count to 32,000, with tokens that grow in the order of the coun
   expect(seen.every((token, turn) => turn === 0 || token > (seen[turn - 1] ?? token))).toBe(true);
   expect(file.rows()).toEqual([]);
   expect(file.sockets()).toEqual([]);
-}, 120_000);
+}, 300_000);
