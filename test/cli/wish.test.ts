@@ -19,7 +19,7 @@ it("without options is a lock of 30 seconds that is waited for for ever", () => 
     waitMs: Number.POSITIVE_INFINITY,
     maxHoldMs: undefined,
     metadata: undefined,
-    plan: { graceMs: 6_000, reserveMs: 305 },
+    plan: { graceMs: 6_000, reserveMs: 1_000 },
   });
 });
 
@@ -39,11 +39,12 @@ describe("the plan", () => {
   it.each([
     [["--ttl", "500ms"], { graceMs: 100, reserveMs: 50 }],
     [["--ttl", "1s"], { graceMs: 200, reserveMs: 100 }],
-    [["--ttl", "10m"], { graceMs: 10_000, reserveMs: 6_005 }],
+    [["--ttl", "4s"], { graceMs: 800, reserveMs: 200 }],
+    [["--ttl", "10m"], { graceMs: 10_000, reserveMs: 1_000 }],
     [["--max-hold", "100ms"], { graceMs: 20, reserveMs: 10 }],
     [["--ttl", "30s", "--max-hold", "1s"], { graceMs: 200, reserveMs: 100 }],
-    [["--ttl", "30s", "--kill-grace", "15s"], { graceMs: 15_000, reserveMs: 305 }],
-    [["--kill-grace", "0s"], { graceMs: 0, reserveMs: 305 }],
+    [["--ttl", "30s", "--kill-grace", "15s"], { graceMs: 15_000, reserveMs: 1_000 }],
+    [["--kill-grace", "0s"], { graceMs: 0, reserveMs: 1_000 }],
   ])("for %j is %j", (options, plan) => {
     expect(wish(...options).plan).toEqual(plan);
   });

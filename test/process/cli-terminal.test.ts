@@ -115,14 +115,14 @@ describe("run", () => {
     shell.type(`${rig.line(["run", "x", "--ttl", "1h", "--", "cat"])}\n`);
     await rig.watchFor(/granted {2}x/);
     shell.type("one\n");
-    await shell.until(/one\r\none/);
+    await shell.until(/one\r\none\r\n/);
     shell.type(ctrlZ);
     await shell.until(/Stopped[^]*\$ $/);
     shell.type("fg\n");
     // Bash shows the job that it continues.
     await shell.until(/Stopped[^]*\$ [^]*fg[^]*main\.js/);
     shell.type("two\n");
-    await shell.until(/two\r\ntwo/);
+    await shell.until(/two\r\ntwo\r\n/);
     shell.type(ctrlC);
     await shell.until(/two\r\ntwo\r\n\^C[^]*\$ $/);
     shell.type("echo code $?\n");

@@ -1,7 +1,12 @@
 /** A command in a process group and session of its own: started, signalled and watched as a whole. When to is left to others. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { Failure } from "../messages.ts";
+
+/** How often a group that was told to stop is looked at, a millisecond apart, until we stop in any case. */
+const stopTries = 500;
+/** What a thread waits on that only wants to wait. */
+const nothing = new Int32Array(new SharedArrayBuffer(4));
 
 /** How the command itself ended. */
 export type Ended = { readonly code: number } | { readonly signal: NodeJS.Signals };
@@ -38,10 +43,24 @@ export class ProcessGroup {
     }
   }
 
+  /**
+   * Stops all of the group and waits a moment until it has: whoever has not yet noticed could still take what is typed
+   * for somebody else.
+   */
+  stop(): void {
+    this.signal("SIGSTOP");
+    for (let tries = 0; tries < stopTries && this.#runs(); tries++) Atomics.wait(nothing, 0, 0, 1);
+  }
+
+  #runs(): boolean {
+    if (process.platform !== "linux") return false;
+    return liveMembers(this.#leader).some(({ state }) => state !== "T" && state !== "t");
+  }
+
   /** The processes of the group that still do something; a dead one that nobody has buried does nothing. */
   members(): readonly number[] {
     if (!this.#exists()) return [];
-    return process.platform === "linux" ? liveMembers(this.#leader) : [this.#leader];
+    return process.platform === "linux" ? liveMembers(this.#leader).map(({ pid }) => pid) : [this.#leader];
   }
 
   #exists(): boolean {
@@ -64,33 +83,25 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
-/** The members of a group that are not zombies: in a container nobody may bury those. */
-function liveMembers(group: number): readonly number[] {
-  return listProcesses(group)
+/**
+ * The members of a group that are not zombies: in a container nobody may bury those. Where there is no /proc the group
+ * is believed to be there.
+ */
+function liveMembers(group: number): readonly { pid: number; state: string }[] {
+  if (!existsSync("/proc/self/stat")) return [{ pid: group, state: "" }];
+  return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      const { state, pgrp } = statOf(pid);
-      return pgrp === group && state !== "Z" && state !== "X";
-    })
-    .map(Number);
-}
-
-/** All processes; without /proc only the group itself, which is then believed to be there. */
-function listProcesses(group: number): readonly string[] {
-  try {
-    return readdirSync("/proc");
-  } catch {
-    return [String(group)];
-  }
+    .map((pid) => ({ pid: Number(pid), ...statOf(pid) }))
+    .filter(({ pgrp, state }) => pgrp === group && state !== "Z" && state !== "X");
 }
 
 /** The fields behind the name, which is in brackets and may contain anything. */
-function statOf(pid: string): { state?: string | undefined; pgrp: number } {
+function statOf(pid: string): { state: string; pgrp: number } {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [state, , pgrp] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const [state = "", , pgrp] = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return { state, pgrp: Number(pgrp) };
   } catch {
-    return { pgrp: Number.NaN };
+    return { state: "", pgrp: Number.NaN };
   }
 }

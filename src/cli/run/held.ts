@@ -41,7 +41,7 @@ export class Relay implements Receiver {
 
   /** A command that goes on while we cannot renew would outlive its lock: it stops with us. */
   stopping(): void {
-    this.#group?.signal("SIGSTOP");
+    this.#group?.stop();
   }
 
   /** If the lock was lost meanwhile the command never goes on: SIGKILL reaches stopped processes, too. */

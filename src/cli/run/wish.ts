@@ -1,6 +1,5 @@
 /** What `holdfast run` is asked for: its options, checked before anything is queued. */
 import { durationMs, showMs } from "../../core/duration.ts";
-import { marginMs } from "../../core/keeper.ts";
 import { checkMetadata, checkName } from "../../core/names.ts";
 import type { Call } from "../command.ts";
 import { Failure } from "../messages.ts";
@@ -22,6 +21,7 @@ const defaultTtl = "30s";
 /** With less, half of it would not suffice to renew in, beside the reserve. */
 const leastTtlMs = 500;
 const leastReserveMs = 100;
+const mostReserveMs = 1_000;
 /** However long the ttl, nobody is asked to wait longer than this for a command that does not end, unless they say so. */
 const longestDefaultGraceMs = 10_000;
 
@@ -50,9 +50,10 @@ export function runWish(call: Call): RunWish {
   };
 }
 
-/** As much as the core keeps as its margin, but enough to see the group die on a busy machine; at most a tenth of what there is. */
+/** A twentieth of what there is, within bounds: timers are late and dying takes its time on a busy machine. */
 function reserveOf(lifeMs: number): number {
-  return Math.min(Math.max(leastReserveMs, marginMs(lifeMs)), lifeMs / 10);
+  const wanted = Math.min(Math.max(leastReserveMs, lifeMs / 20), mostReserveMs);
+  return Math.min(wanted, lifeMs / 10);
 }
 
 function waitOf({ given }: Call): number | null {
