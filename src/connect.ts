@@ -17,7 +17,18 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
     const { memoryBackend } = await import("./backends/memory/index.ts");
     return memoryBackend({ store: url.slice("memory:".length) });
   },
+  "redis:": openByRedisUrl,
+  "rediss:": openByRedisUrl,
+  "redis+sentinel:": openByRedisUrl,
+  "rediss+sentinel:": openByRedisUrl,
+  "redis+cluster:": openByRedisUrl,
+  "rediss+cluster:": openByRedisUrl,
 };
+
+async function openByRedisUrl(url: string): Promise<Backend> {
+  const { openRedis } = await import("./backends/redis/index.ts");
+  return openRedis(url);
+}
 
 /**
  * Connects to a store. A URL names it ("memory:" is shared by all of this process that give the same URL); or give a

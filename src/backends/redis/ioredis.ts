@@ -1,0 +1,192 @@
+/** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
+import { invalid } from "../../core/errors.ts";
+import { slotOf } from "./keys.ts";
+import { can, isObject, type Link, type Listener, type Listening, property } from "./link.ts";
+
+/** What is used of an ioredis client. */
+export interface IoredisClient {
+  readonly status: string;
+  call(command: string, ...args: unknown[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+  disconnect(reconnect?: boolean): void;
+  duplicate(...overrides: unknown[]): unknown;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+interface IoredisCluster extends IoredisClient {
+  nodes(role: "master"): readonly IoredisClient[];
+}
+
+/** Options of a connection of our own: nothing is queued while it is down, and nothing is sent twice. */
+export const ownIoredisOptions: Readonly<Record<string, unknown>> = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
+};
+
+/** The same for a cluster. */
+export const ownIoredisClusterOptions: Readonly<Record<string, unknown>> = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  slotsRefreshTimeout: 3_000,
+  clusterRetryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
+};
+
+/** Whether this is a client of ioredis. */
+export function isIoredis(client: object): client is IoredisClient {
+  return (
+    typeof property(client, "status") === "string" && can(client, "call", "duplicate", "disconnect", "on")
+  );
+}
+
+function isCluster(client: IoredisClient): client is IoredisCluster {
+  return property(client, "isCluster") === true && can(client, "nodes");
+}
+
+/** Refuses a client that would send an append again, or long after its caller has gone. */
+export function checkIoredis(client: IoredisClient): void {
+  const cluster = isCluster(client);
+  const own = (name: string): unknown => property(client, "options", name);
+  const ofNodes = (name: string): unknown => property(client, "options", "redisOptions", name);
+  const wrong: string[] = [];
+  if (own("enableOfflineQueue") !== false) wrong.push("enableOfflineQueue: false");
+  if (cluster && own("retryDelayOnFailover") !== 0) wrong.push("retryDelayOnFailover: 0");
+  if ((cluster ? ofNodes : own)("autoResendUnfulfilledCommands") !== false) {
+    wrong.push(
+      cluster
+        ? "redisOptions: { autoResendUnfulfilledCommands: false }"
+        : "autoResendUnfulfilledCommands: false",
+    );
+  }
+  if (wrong.length > 0) {
+    throw invalid(
+      `this ioredis client may send a request long after its caller has gone: make it with { ${wrong.join(", ")} }`,
+      { backend: "redis" },
+    );
+  }
+  if (own("keyPrefix") || ofNodes("keyPrefix")) {
+    throw invalid("this ioredis client has a keyPrefix: give the backend a prefix instead", {
+      backend: "redis",
+    });
+  }
+}
+
+/** A Link over an ioredis client; `ours` if it was made here. */
+export class IoredisLink implements Link {
+  readonly library = "ioredis";
+  readonly cluster: boolean;
+  readonly inOrder: boolean;
+  lastError: unknown = null;
+  readonly #client: IoredisClient;
+  readonly #ours: boolean;
+  readonly #onError = (error: unknown): void => {
+    this.lastError = error;
+  };
+  #onReady: (() => void) | null = null;
+
+  constructor(client: IoredisClient, ours: boolean) {
+    this.#client = client;
+    this.#ours = ours;
+    this.cluster = isCluster(client);
+    this.inOrder = !this.cluster;
+  }
+
+  get isReady(): boolean {
+    return this.#client.status === "ready";
+  }
+
+  start(onReady: () => void): void {
+    this.#onReady = onReady;
+    this.#client.on("ready", onReady);
+    if (this.#ours) this.#client.on("error", this.#onError);
+    if (this.#client.status !== "wait") return;
+    this.#client.connect().catch(this.#onError);
+  }
+
+  send(command: string, args: readonly string[], key?: string): Promise<unknown> {
+    // These have no key of their own, but follow what was sent to its node.
+    const node =
+      this.cluster && key !== undefined && command.startsWith("WAIT") ? this.#nodeOf(key) : this.#client;
+    return node.call(command.toLowerCase(), args);
+  }
+
+  #nodeOf(key: string): IoredisClient {
+    const owners = property(this.#client, "slots", String(slotOf(key)));
+    const address: unknown = Array.isArray(owners) ? owners[0] : undefined;
+    const isOwner = (node: IoredisClient): boolean =>
+      `${String(property(node, "options", "host"))}:${String(property(node, "options", "port"))}` === address;
+    const owner = this.#nodes().find(isOwner);
+    if (owner === undefined) throw new Error("the cluster has no node for the slot");
+    return owner;
+  }
+
+  sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]> {
+    return Promise.all(this.#nodes().map((node) => node.call(command.toLowerCase(), args)));
+  }
+
+  sendTo(node: number, command: string, args: readonly string[]): Promise<unknown> {
+    return (this.#nodes()[node] ?? this.#client).call(command.toLowerCase(), args);
+  }
+
+  #nodes(): readonly IoredisClient[] {
+    return isCluster(this.#client) ? this.#client.nodes("master") : [this.#client];
+  }
+
+  listen(listener: Listener): Listening {
+    // On a cluster any node does: it forwards what is published on another.
+    const nodes = this.#nodes();
+    const node = nodes[Math.floor(Math.random() * nodes.length)] ?? this.#client;
+    const client = node.duplicate({
+      lazyConnect: true,
+      enableOfflineQueue: true,
+      autoResubscribe: false,
+      readOnly: false,
+      retryStrategy: null,
+      sentinelRetryStrategy: null,
+      maxRetriesPerRequest: 0,
+    });
+    if (!isObject(client) || !isIoredis(client)) throw invalid("this client cannot be duplicated");
+    return listenWith(client, listener);
+  }
+
+  reconnect(): void {
+    if (this.#ours && this.isReady) this.#client.disconnect(true);
+  }
+
+  async close(): Promise<void> {
+    if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
+    if (this.#ours) this.#client.disconnect();
+  }
+}
+
+function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Listening {
+  let lastError: unknown = null;
+  let open = true;
+  client.on("error", (error) => {
+    lastError = error;
+  });
+  client.on("message", (_channel, message) => {
+    if (open) onMessage(String(message));
+  });
+  client.on("end", () => {
+    if (open) onDown(lastError);
+    open = false;
+  });
+  return {
+    subscribe: async (channel) => {
+      await client.call("subscribe", channel);
+    },
+    ping: async () => {
+      await client.call("ping");
+    },
+    close: () => {
+      open = false;
+      client.disconnect();
+    },
+  };
+}
