@@ -13,7 +13,7 @@ if (contender === undefined || measurement === undefined) {
 }
 
 const subject = await contender.open(job.context);
-const values = await measurement.run(subject, job.budget);
+const values = await measurement.run(subject, job.budget, job);
 await contender.close?.(subject);
 
 // Waiters and timers that a measurement left behind must not keep the process.

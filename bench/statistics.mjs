@@ -47,6 +47,7 @@ export function ratioPerRound(rounds, ratio, metrics) {
       return value;
     };
     const peers = ratio.to.map(valueAt);
+    if (peers.length === 0) return valueAt(ratio.of);
     const better = metrics[ratio.to[0]?.metric ?? ""]?.better;
     return valueAt(ratio.of) / (better === "lower" ? Math.min(...peers) : Math.max(...peers));
   });

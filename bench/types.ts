@@ -20,7 +20,8 @@ export interface Metric {
 
 /** Something that is measured in one child process, and may give several metrics. */
 export interface Measurement<Subject> {
-  run(subject: Subject, budget: Budget): Promise<Values>;
+  /** The job is for fleet.mjs, which opens the contender in further processes. */
+  run(subject: Subject, budget: Budget, job: Job): Promise<Values>;
   /**
    * For what hardly varies, such as bytes: measured in the first round alone.
    * @default false
@@ -53,7 +54,7 @@ export interface Point {
   readonly metric: string;
 }
 
-/** `of` divided by the best of `to`, both from the same round. */
+/** `of` divided by the best of `to`, both from the same round; `of` itself where `to` is empty. */
 export interface Ratio {
   /** Whether it needs measurements that --quick leaves out. */
   readonly fullOnly?: boolean;

@@ -45,6 +45,27 @@ export async function pairsPerSecond(pair, { loopers, pairsPerLoop, budget }) {
 }
 
 /**
+ * Microseconds of one pair of acquire and release after the other, the median.
+ * @param {() => unknown} pair
+ * @param {Budget} budget
+ */
+export async function pairMicros(pair, { warmUpMs, measureMs }) {
+  const measureFor = async (/** @type {number} */ ms) => {
+    const samples = [];
+    const until = performance.now() + ms;
+    for (let before = performance.now(); before < until;) {
+      await pair();
+      const now = performance.now();
+      samples.push((now - before) * 1000);
+      before = now;
+    }
+    return samples;
+  };
+  await measureFor(warmUpMs);
+  return summarize(await measureFor(measureMs)).median;
+}
+
+/**
  * Fails if two sections of one name overlap: what does not exclude is not worth measuring.
  * @param {Request} request
  */
