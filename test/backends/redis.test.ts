@@ -1,23 +1,37 @@
-/** The Redis backend against the contract on one server, with clients of both libraries. */
+/** The Redis backend against the contract on one server, with clients of both libraries, of both versions of each. */
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { backendContract } from "../../src/testing/index.ts";
-import { contractStore, handedIn } from "../helpers/redis.ts";
+import { byUrl, contractStore, handedIn, testServer } from "../helpers/redis.ts";
 
 const runner = { describe, it };
-let started: Awaited<ReturnType<typeof startRedis>>;
+let server: Awaited<ReturnType<typeof testServer>>;
+let looker: Redis;
 
 beforeAll(async () => {
-  started = await startRedis();
+  server = await testServer();
+  looker = new Redis(server.url);
 });
 
-afterAll(() => started.server.remove());
+afterAll(async () => {
+  looker.disconnect();
+  await server.close();
+});
 
-for (const library of ["ioredis", "node-redis"] as const) {
+const clients = [
+  { name: "ioredis 6", open: handedIn["ioredis 6"], interleavings: 300 },
+  { name: "node-redis 6", open: handedIn["node-redis 6"], interleavings: 300 },
+  { name: "ioredis 5", open: handedIn["ioredis 5"], interleavings: 30 },
+  { name: "node-redis 5", open: handedIn["node-redis 5"], interleavings: 30 },
+  { name: "by URL, ioredis", open: byUrl("ioredis"), interleavings: 30 },
+  { name: "by URL, node-redis", open: byUrl("redis"), interleavings: 30 },
+];
+
+for (const { name, open, interleavings } of clients) {
   backendContract({
-    name: `redis, ${library}`,
-    open: () => contractStore(started.port, handedIn[library]),
+    name: `redis, ${name}`,
+    open: () => contractStore(server.url, open, (prefix) => looker.keys(`${prefix}*`)),
     runner,
-    interleavings: 150,
+    interleavings,
   });
 }

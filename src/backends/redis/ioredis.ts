@@ -87,6 +87,9 @@ export class IoredisLink implements Link {
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
+  readonly #onNode = (node: unknown): void => {
+    if (isObject(node) && isIoredis(node)) node.on("ready", () => this.#onReady?.());
+  };
   #onReady: (() => void) | null = null;
 
   constructor(client: IoredisClient, ours: boolean) {
@@ -100,9 +103,18 @@ export class IoredisLink implements Link {
     return this.#client.status === "ready";
   }
 
+  /** The nodes of a cluster connect when they are first needed; until then they take nothing. */
+  canSend(key: string): boolean {
+    if (!this.isReady || !this.cluster) return this.isReady;
+    const node = this.#nodeOf(key);
+    if (node?.status === "wait") node.connect().catch(this.#onError);
+    return node?.status === "ready";
+  }
+
   start(onReady: () => void): void {
     this.#onReady = onReady;
     this.#client.on("ready", onReady);
+    if (this.cluster) this.#client.on("+node", this.#onNode);
     if (this.#ours) this.#client.on("error", this.#onError);
     if (this.#client.status !== "wait") return;
     this.#client.connect().catch(this.#onError);
@@ -110,19 +122,19 @@ export class IoredisLink implements Link {
 
   send(command: string, args: readonly string[], key?: string): Promise<unknown> {
     // These have no key of their own, but follow what was sent to its node.
-    const node =
-      this.cluster && key !== undefined && command.startsWith("WAIT") ? this.#nodeOf(key) : this.#client;
-    return node.call(command.toLowerCase(), args);
+    const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
+    const node = follows ? this.#nodeOf(key) : undefined;
+    return (node ?? this.#client).call(command.toLowerCase(), args);
   }
 
-  #nodeOf(key: string): IoredisClient {
+  #nodeOf(key: string): IoredisClient | undefined {
     const owners = property(this.#client, "slots", String(slotOf(key)));
     const address: unknown = Array.isArray(owners) ? owners[0] : undefined;
-    const isOwner = (node: IoredisClient): boolean =>
-      `${String(property(node, "options", "host"))}:${String(property(node, "options", "port"))}` === address;
-    const owner = this.#nodes().find(isOwner);
-    if (owner === undefined) throw new Error("the cluster has no node for the slot");
-    return owner;
+    return this.#nodes().find(
+      (node) =>
+        `${String(property(node, "options", "host"))}:${String(property(node, "options", "port"))}` ===
+        address,
+    );
   }
 
   sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]> {
@@ -160,6 +172,8 @@ export class IoredisLink implements Link {
 
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
+    this.#client.off("+node", this.#onNode);
+    this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
   }
 }

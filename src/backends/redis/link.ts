@@ -6,8 +6,10 @@ export interface Link {
   readonly cluster: boolean;
   /** Whether commands take effect in the order in which they are sent. */
   readonly inOrder: boolean;
-  /** Whether a command can be sent now. One that is sent while this is false is surely not executed. */
+  /** Whether there is a connection now. */
   readonly isReady: boolean;
+  /** Whether a command for this key can be sent now. */
+  canSend(key: string): boolean;
   /** The last thing that went wrong with the connection, for messages; null if nothing has. */
   readonly lastError: unknown;
   /** Begins to connect if nobody has, and calls back each time that commands can be sent again. */

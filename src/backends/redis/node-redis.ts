@@ -116,6 +116,10 @@ export class NodeRedisLink implements Link {
     return typeof ready === "boolean" ? ready : this.#client.isOpen;
   }
 
+  canSend(): boolean {
+    return this.isReady;
+  }
+
   start(onReady: () => void): void {
     this.#onReady = onReady;
     this.#client.on("ready", onReady);

@@ -159,9 +159,10 @@ export class Outbox {
       return;
     }
     const batches = this.#waiting;
-    this.#waiting = [];
-    this.#waitingCalls = 0;
-    for (const batch of batches) this.#send(batch, false);
+    this.#waiting = batches.filter(({ key }) => !this.#link.canSend(key));
+    this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
+    for (const batch of batches) if (!this.#waiting.includes(batch)) this.#send(batch, false);
+    for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
   }
 
   #failWaiting(): void {
