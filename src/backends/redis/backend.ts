@@ -17,7 +17,7 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import { ruleOf } from "../../core/grant.ts";
 import type { CallArgs } from "./calls.ts";
-import { closed, notConnected } from "./failures.ts";
+import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers } from "./health.ts";
 import { Hub } from "./hub.ts";
 import { keysOf, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
@@ -260,9 +260,9 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   #inTime<T>(command: Promise<T>): Promise<T> {
     const { deadlineMs } = this.#settings;
     return new Promise((resolve, reject) => {
-      const late = (): void => reject(notConnected(deadlineMs, this.#link.lastError));
-      const timer = this.#clock.after(deadlineMs, late);
-      void command.then(resolve, reject).finally(() => timer.cancel());
+      const timer = this.#clock.after(deadlineMs, () => reject(notAnswered(deadlineMs)));
+      const fail = (error: unknown): void => reject(sentFailure(error));
+      void command.then(resolve, fail).finally(() => timer.cancel());
     });
   }
 }

@@ -167,7 +167,9 @@ export class IoredisLink implements Link {
   }
 
   reconnect(): void {
-    if (this.#ours && this.isReady) this.#client.disconnect(true);
+    // One that is about to connect does so anyway; one that hangs in its handshake would do so for ever.
+    const { status } = this.#client;
+    if (this.#ours && ["connecting", "connect", "ready"].includes(status)) this.#client.disconnect(true);
   }
 
   async close(): Promise<void> {

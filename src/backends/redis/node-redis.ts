@@ -1,9 +1,9 @@
-/** A Link over node-redis 5 or 6: one server, Sentinel or Cluster. */
+/** A Link over node-redis 5 or 6: one server or Cluster. Sentinels are followed in sentinel.ts. */
 import { invalid } from "../../core/errors.ts";
 import { slotOf } from "./keys.ts";
 import { can, isFunction, isObject, type Link, type Listener, type Listening, property } from "./link.ts";
 
-/** What is used of a client of node-redis, of one server, Sentinel or a cluster. */
+/** What is used of a client of node-redis, of one server or a cluster. */
 export interface NodeRedisClient {
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
@@ -18,12 +18,6 @@ interface OneServer extends NodeRedisClient {
   duplicate(overrides?: object): unknown;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   ping(): Promise<unknown>;
-}
-
-interface Sentinel extends NodeRedisClient {
-  readonly isReady: boolean;
-  duplicate(overrides?: object): unknown;
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
 }
 
 interface Cluster extends NodeRedisClient {
@@ -52,32 +46,24 @@ function isCluster(client: NodeRedisClient): client is Cluster {
   return can(client, "nodeClient") && Array.isArray(property(client, "masters"));
 }
 
-function isSentinel(client: NodeRedisClient): client is Sentinel {
-  return can(client, "acquire", "use", "subscribe", "duplicate");
-}
-
 function isOneServer(client: NodeRedisClient): client is OneServer {
-  return can(client, "duplicate", "subscribe", "ping") && !isSentinel(client) && !can(client, "execute");
+  return can(client, "duplicate", "subscribe", "ping") && !can(client, "execute") && !can(client, "acquire");
 }
 
 /** Refuses a client that would send an append long after its caller has gone. */
 export function checkNodeRedis(client: NodeRedisClient): void {
-  if (!isCluster(client) && !isSentinel(client) && !isOneServer(client)) {
+  const cluster = isCluster(client);
+  if (!cluster && !isOneServer(client)) {
     throw invalid(
-      "give a client of node-redis made by createClient, createSentinel or createCluster, not a pool",
-      {
-        backend: "redis",
-      },
+      "give a client of node-redis made by createClient or createCluster: one made by createSentinel sends " +
+        "interrupted requests again (give a redis+sentinel:// url instead), and a pool keeps no order",
+      { backend: "redis" },
     );
   }
-  const options =
-    property(client, "options") ?? property(client, "_options") ?? property(client, "_self", "_options");
-  const where = isCluster(client) ? "defaults" : isSentinel(client) ? "nodeClientOptions" : null;
-  const own = where === null ? options : property(options, where);
-  // What a Sentinel client was made with cannot be seen from outside.
-  if (!(isSentinel(client) && options === undefined) && property(own, "disableOfflineQueue") !== true) {
-    const wanted =
-      where === null ? "{ disableOfflineQueue: true }" : `{ ${where}: { disableOfflineQueue: true } }`;
+  const options = property(client, cluster ? "_options" : "options");
+  const own = cluster ? property(options, "defaults") : options;
+  if (property(own, "disableOfflineQueue") !== true) {
+    const wanted = cluster ? "{ defaults: { disableOfflineQueue: true } }" : "{ disableOfflineQueue: true }";
     throw invalid(
       `this node-redis client may send a request long after its caller has gone: make it with ${wanted}`,
       { backend: "redis" },
@@ -107,8 +93,7 @@ export class NodeRedisLink implements Link {
     this.#client = client;
     this.#ours = ours;
     this.cluster = isCluster(client);
-    // A Sentinel client sends what a fail-over has interrupted once more, and a cluster follows redirections.
-    this.inOrder = isOneServer(client);
+    this.inOrder = !this.cluster;
   }
 
   get isReady(): boolean {
@@ -140,9 +125,7 @@ export class NodeRedisLink implements Link {
         return sendToSlot(this.#client, slotOf(key), words);
       return this.#client.sendCommand(key, false, words);
     }
-    return isSentinel(this.#client)
-      ? this.#client.sendCommand(false, words)
-      : this.#client.sendCommand(words);
+    return this.#client.sendCommand(words);
   }
 
   async sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]> {
@@ -157,13 +140,12 @@ export class NodeRedisLink implements Link {
 
   listen(listener: Listener): Listening {
     const client = this.#client;
-    if (isSentinel(client)) return listenBySentinel(client, listener);
     return listenWith(() => (isCluster(client) ? anyMasterOf(client) : client), listener);
   }
 
   reconnect(): void {
-    if (!this.#ours || !isOneServer(this.#client) || !this.isReady) return;
-    this.#client.destroy();
+    if (!this.#ours || this.cluster) return;
+    if (this.#client.isOpen) this.#client.destroy();
     this.#client.connect().catch(this.#onError);
   }
 
@@ -233,43 +215,6 @@ function listenWith(original: () => unknown, { onMessage, onDown }: Listener): L
     close: () => {
       open = false;
       void connected.then((client) => client.isOpen && client.destroy()).catch(() => {});
-    },
-  };
-}
-
-/** Listens on a copy of a Sentinel client, which follows a fail-over by itself: what it missed counts as an end. */
-function listenBySentinel(original: Sentinel, { onMessage, onDown }: Listener): Listening {
-  let open = true;
-  const down = (cause: unknown): void => {
-    if (open) onDown(cause);
-    open = false;
-  };
-  const client = duplicateOf(original, {});
-  client.on("error", down);
-  client.on("client-error", (event) => down(property(event, "error")));
-  client.on("topology-change", (event) => {
-    if (property(event, "type") === "MASTER_CHANGE") down(null);
-  });
-  const connected = (async () => {
-    await client.connect();
-    if (!isSentinel(client)) throw new Error("a copy of the client cannot subscribe");
-    return client;
-  })();
-  connected.catch(down);
-  return {
-    subscribe: async (channel) => {
-      await (
-        await connected
-      ).subscribe(channel, (message) => {
-        if (open) onMessage(message);
-      });
-    },
-    ping: async () => {
-      await (await connected).sendCommand(false, ["PING"]);
-    },
-    close: () => {
-      open = false;
-      void connected.then((sentinel) => sentinel.isOpen && sentinel.destroy()).catch(() => {});
     },
   };
 }

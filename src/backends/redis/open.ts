@@ -5,7 +5,8 @@ import { invalid, LockError } from "../../core/errors.ts";
 import type { RedisBackend } from "./backend.ts";
 import { IoredisLink, isIoredis, ownIoredisClusterOptions, ownIoredisOptions } from "./ioredis.ts";
 import { isFunction, isObject, type Link, property } from "./link.ts";
-import { isNodeRedis, NodeRedisLink, ownNodeRedisOptions } from "./node-redis.ts";
+import { isNodeRedis, type NodeRedisClient, NodeRedisLink, ownNodeRedisOptions } from "./node-redis.ts";
+import { SentinelLink } from "./sentinel.ts";
 import type { RedisAddress } from "./url.ts";
 
 const load = createRequire(import.meta.url);
@@ -86,13 +87,17 @@ function nodeRedis(module: object, address: RedisAddress, deadlineMs: number): L
       username: options.get("sentinelUsername"),
       password: options.get("sentinelPassword"),
     });
-    client = call(module, "createSentinel", {
-      name: primary,
-      sentinelRootNodes: hosts,
-      nodeClientOptions: { ...own, database: db },
-      sentinelClientOptions: { ...login, socket },
-      passthroughClientErrorEvents: true,
-    });
+    const once = { ...socket, reconnectStrategy: false };
+    const open = (more: object): NodeRedisClient => {
+      const made = call(module, "createClient", more);
+      if (!isObject(made) || !isNodeRedis(made)) throw invalid("this version of node-redis is not known");
+      return made;
+    };
+    return new SentinelLink(
+      hosts.map((host) => () => open({ ...login, socket: { ...once, ...host } })),
+      primary,
+      (host) => open({ ...own, socket: { ...once, ...host }, database: db }),
+    );
   } else {
     const rootNodes = hosts.map((host) => ({ socket: { ...host } }));
     client = call(module, "createCluster", { rootNodes, defaults: own });

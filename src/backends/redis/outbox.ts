@@ -295,6 +295,7 @@ export class Outbox {
     const waited = this.#waiting.filter(({ dueAt }) => dueAt <= now);
     this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > now);
     this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
+    if (waited.length > 0 && !this.#link.isReady) this.#link.reconnect();
     for (const batch of waited) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
     for (const batch of [...this.#sent, ...this.#missed]) {
       if (batch.dueAt > now) continue;
