@@ -94,7 +94,7 @@ export class Outbox {
   #closed = false;
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
-  #lastAnswerAt = 0;
+  #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
 
   constructor(
     link: Link,

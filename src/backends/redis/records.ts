@@ -23,10 +23,19 @@ export function packOwner({ client, host, pid, label }: Owner): string {
   return JSON.stringify(label === undefined ? [client, host, pid] : [client, host, pid, label]);
 }
 
+/** Owners that were read lately: a queue shows the same few again and again, and many may wait. */
+const owners = new Map<string, Owner>();
+const mostOwners = 1_000;
+
 function unpackOwner(text: string): Owner {
+  const known = owners.get(text);
+  if (known !== undefined) return known;
   const [client, host, pid, label]: unknown[] = Object.values(JSON.parse(text));
-  const owner = { client: asText(client), host: asText(host), pid: Number(pid) };
-  return label === undefined ? owner : { ...owner, label: asText(label) };
+  const named = { client: asText(client), host: asText(host), pid: Number(pid) };
+  const owner = label === undefined ? named : { ...named, label: asText(label) };
+  if (owners.size >= mostOwners) owners.clear();
+  owners.set(text, owner);
+  return owner;
 }
 
 /** The entry that a record of the store stands for, at a moment of the store's clock. */
