@@ -1,4 +1,5 @@
 /** The Redis backend while its server fails: typed errors, no wrong grant, nothing left behind; with real servers and both libraries. */
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
@@ -246,6 +247,22 @@ describe.each(libraries)("with %s", (library) => {
       code: "LOCK_UNAVAILABLE",
       message: expect.stringContaining("ACL"),
     });
+    const line = /^ACL SETUSER .*$/m.exec(
+      readFileSync(new URL("../../docs/backends/redis.md", import.meta.url), "utf8"),
+    );
+    await ask(port, ...(line?.[0].split(" ") ?? []));
+    const [a, b] = [1, 2].map(() => locksAt(port, library, { login: "locks:password@", deadlineMs: 3_000 }));
+    const lock = await a?.acquire("a", { ttl: "600ms" });
+    const waiting = [b?.acquire("a"), b?.acquire("a", { mode: "shared" }), b?.semaphore("s", 1).acquire()];
+    await eventually(async () => (await a?.query())?.pending.length === 2);
+    await sleep(800);
+    expect(lock?.held).toBe(true);
+    await lock?.release();
+    for (const each of waiting) await (await each)?.release();
+    await (await b?.acquire("a", { steal: true }))?.release();
+    expect(await noKeys(port)).toBe(true);
+    const left = await ask(port, "acl", "log");
+    expect(left.includes("username\nlocks"), left).toBe(false);
   });
 
   it("no memory left: a new lock is refused, a release still works", async () => {
@@ -327,6 +344,39 @@ describe.each(libraries)("a network that fails, with %s", (library) => {
     await eventually(async () => (await ask(port, "exists", "holdfast:{a}")) === "1");
     proxy.heal();
     expect((await asked).held).toBe(true);
+  });
+});
+
+describe.each(libraries)("a replica that is promoted before it has heard, with %s", (library) => {
+  it("grants a lock twice, unless a replica had to confirm it", async () => {
+    const primary = await server();
+    const proxy = await proxyTo(primary.port);
+    const replica = await server("--repl-diskless-sync-delay", "0", "--replicaof", `127.0.0.1 ${proxy.port}`);
+    await eventually(async () => (await ask(primary.port, "info", "replication")).includes("state=online"));
+    const open = (port: number, replicas: number): LockManager => {
+      const url = `redis://127.0.0.1:${port}?client=${library}`;
+      const locks = new LockManager(redisBackend({ url, replicas, deadlineMs: 3_000, confirmWithinMs: 500 }));
+      ends.push(() => locks.close());
+      return locks;
+    };
+    const [plain, careful] = [open(primary.port, 0), open(primary.port, 1)];
+    const confirmed = await careful.acquire("confirmed", { ttl: "60s" });
+    proxy.blackhole();
+    const lock = await plain.acquire("a", { ttl: "60s" });
+    await expect(careful.acquire("b", { ttl: "60s" })).rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringContaining("0 of 1 replicas confirmed"),
+    });
+    await eventually(async () => (await ask(primary.port, "exists", "holdfast:{b}")) === "0");
+    await primary.server.kill();
+    await ask(replica.port, "replicaof", "no", "one");
+    const after = open(replica.port, 0);
+    // The counterexample of docs/backends/redis.md.
+    const second = await after.acquire("a", { wait: "1s" });
+    expect([lock.held, second.held]).toEqual([true, true]);
+    expect(second.token).toBeGreaterThan(lock.token);
+    expect(await after.tryAcquire("confirmed")).toBeNull();
+    expect(confirmed.held).toBe(true);
   });
 });
 

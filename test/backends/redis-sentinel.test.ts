@@ -32,8 +32,8 @@ for (const library of ["ioredis", "redis"] as const) {
     runner,
     interleavings: 30,
     // A client first asks a Sentinel and then makes two connections: entries have to outlive that on a busy machine.
-    shortMs: 800,
-    lagMs: 200,
+    shortMs: 1_500,
+    lagMs: 300,
     patienceMs: 10_000,
   });
 }
@@ -71,8 +71,9 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
       }
     });
     try {
-      await sleep(500);
-      const before = tokens.length;
+      const startedAt = performance.now();
+      while (tokens.length < 20 && performance.now() - startedAt < 20_000) await sleep(20);
+      expect(tokens.length).toBeGreaterThanOrEqual(20);
       // The replica has everything: this fail-over loses nothing.
       await ask(pair.servers[0]?.port ?? 0, "wait", "1", "1000");
       await pair.servers[0]?.server.kill();
@@ -82,7 +83,6 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
       while (!(await promoted())) await sleep(50);
       const atPromotion = tokens.length;
       while (tokens.length < atPromotion + 20 && performance.now() - killedAt < 40_000) await sleep(50);
-      expect(before).toBeGreaterThan(5);
       expect(tokens.length).toBeGreaterThanOrEqual(atPromotion + 20);
     } finally {
       on = false;
@@ -93,34 +93,5 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
     expect(wrong).toBe(0);
     expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
     expect(failed).toBeLessThan(50);
-  }, 90_000);
-
-  it("before the replica has heard of a lock grants it twice, unless a replica had to confirm", async () => {
-    const pair = await startSentinel();
-    const [primary, replica] = [pair.servers[0], pair.servers[1]];
-    const address = pair.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
-    const url = `redis+sentinel://${address}/${pair.name}?client=${library}`;
-    const open = (replicas: number): LockManager =>
-      new LockManager(redisBackend({ url, deadlineMs: 8_000, confirmWithinMs: 500, replicas }));
-    const [plain, careful, later] = [open(0), open(1), open(0)];
-    try {
-      await (await careful.acquire("warm")).release();
-      await (await plain.acquire("warm")).release();
-      // The replica stands still, so nothing reaches it any more.
-      replica?.server.pause();
-      const lock = await plain.acquire("a", { ttl: "60s" });
-      await expect(careful.acquire("b", { ttl: "60s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
-      expect(lock.held).toBe(true);
-      await primary?.server.kill();
-      replica?.server.resume();
-      while (!(await ask(replica?.port ?? 0, "role")).startsWith("master")) await sleep(50);
-      // This is the counterexample of docs/backends/redis.md.
-      const second = await later.acquire("a", { wait: "20s" });
-      expect([lock.held, second.held]).toEqual([true, true]);
-      expect(second.token).toBeGreaterThan(lock.token);
-    } finally {
-      await Promise.all([plain, careful, later].map((locks) => locks.close()));
-      await Promise.all([...pair.sentinels, ...pair.servers].map(({ server }) => server.remove()));
-    }
   }, 90_000);
 });
