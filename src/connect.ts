@@ -13,16 +13,31 @@ export interface ConnectOptions extends ManagerOptions {
 
 /** For each scheme: opens a backend for a URL. */
 const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
-  "memory:": async (url) => {
-    const { memoryBackend } = await import("./backends/memory/index.ts");
-    return memoryBackend({ store: url.slice("memory:".length) });
-  },
-  "sqlite:": async (url) => {
-    const { sqliteBackend } = await import("./backends/sqlite/index.ts");
-    const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
-    return sqliteBackend({ path: path === "" ? undefined : path });
-  },
+  "memory:": openMemory,
+  "sqlite:": openSqlite,
+  "redis:": openByRedisUrl,
+  "rediss:": openByRedisUrl,
+  "redis+sentinel:": openByRedisUrl,
+  "rediss+sentinel:": openByRedisUrl,
+  "redis+cluster:": openByRedisUrl,
+  "rediss+cluster:": openByRedisUrl,
 };
+
+async function openMemory(url: string): Promise<Backend> {
+  const { memoryBackend } = await import("./backends/memory/index.ts");
+  return memoryBackend({ store: url.slice("memory:".length) });
+}
+
+async function openSqlite(url: string): Promise<Backend> {
+  const { sqliteBackend } = await import("./backends/sqlite/index.ts");
+  const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
+  return sqliteBackend({ path: path === "" ? undefined : path });
+}
+
+async function openByRedisUrl(url: string): Promise<Backend> {
+  const { openRedis } = await import("./backends/redis/index.ts");
+  return openRedis(url);
+}
 
 /**
  * Connects to a store. Without an argument it is a SQLite file that all processes of this user on this machine share.

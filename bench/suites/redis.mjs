@@ -1,0 +1,459 @@
+/**
+ * Locks on one Redis server: holdfast against the libraries of Node.js, and against the least that could do it on the same
+ * client: plain SET NX PX for what is uncontended, a token in a list that BLPOP waits for where many want one lock.
+ */
+import { randomBytes } from "node:crypto";
+import { createRequire } from "node:module";
+import { setTimeout as pause } from "node:timers/promises";
+import { drainFleet, loopFleet } from "../fleet.mjs";
+import { pairMicros } from "../workloads.mjs";
+import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
+
+/** @import { Budget, Contender, Job, Suite } from "../types.ts" */
+
+/** @typedef {{ port: number, folder: string, pid: number }} Context */
+/**
+ * @typedef {object} Subject
+ * @property {(name: string, run: (lock?: { token?: bigint }) => Promise<void>) => Promise<unknown>} request
+ * @property {(name: string) => Promise<unknown>} [hold] acquires with a ttl of 3 s and renews it until the process ends
+ */
+
+const load = createRequire(import.meta.url);
+const ttlMs = 10_000;
+const heldTtlMs = 3_000;
+const fleet = { processes: 4, waiters: 8, holdMs: 1 };
+const releaseIfMine =
+  "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+/** A connection of ioredis, the same for all contenders that use it. */
+function connection(/** @type {Context} */ { port }, options = {}) {
+  const { Redis } = load("ioredis");
+  return new Redis(port, "127.0.0.1", options);
+}
+
+/** @type {Suite<Subject, Context>} */
+export const suite = {
+  name: "redis",
+  floor: "set-nx",
+
+  metrics: {
+    pair_us: { unit: "µs", better: "lower" },
+    pairs_256: { unit: "pairs/s", better: "higher" },
+    cpu_us_per_pair_256: { unit: "µs", better: "lower" },
+    handoff_other_per_s_4x8: { unit: "/s", better: "higher" },
+    wire_commands_per_acquire_4x8: { unit: "commands", better: "lower" },
+    drain_gap_us_4x8: { unit: "µs", better: "lower" },
+    inversions_4x8: { unit: "inversions", better: "lower" },
+    renew_cpu_percent_10000: { unit: "% of a core", better: "lower" },
+    renew_commands_per_s_10000: { unit: "commands/s", better: "lower" },
+    handoff_us_10: { unit: "µs", better: "lower" },
+    handoff_us_10000: { unit: "µs", better: "lower" },
+  },
+
+  measurements: {
+    pair: {
+      run: async ({ request }, budget) => ({
+        pair_us: await pairMicros(() => request("pair", idle), budget),
+      }),
+    },
+    pairs256: { run: measureThroughput },
+    loop: {
+      run: async (_subject, { warmUpMs, measureMs }, job) => {
+        const before = await wireCommands(contextOf(job));
+        const found = await loopFleet(job, { ...fleet, warmUpMs, measureMs: 2 * measureMs });
+        const sent = (await wireCommands(contextOf(job))) - before;
+        const rate = found.acquisitions / (2 * measureMs);
+        // The warm-up sends commands, too: they are counted against as many acquisitions as it must have made.
+        const acquisitions = found.acquisitions + rate * warmUpMs;
+        return {
+          handoff_other_per_s_4x8: found.toOthersPerSecond,
+          wire_commands_per_acquire_4x8: sent / acquisitions,
+          inversions_4x8: found.inversions,
+        };
+      },
+    },
+    drain: {
+      run: async (_subject, _budget, job) => {
+        const { gapUs } = await drainFleet(job, { ...fleet, drains: 3 });
+        return { drain_gap_us_4x8: gapUs };
+      },
+    },
+    renew: { once: true, run: measureRenewals },
+    handoff10: {
+      run: async (subject, budget) => ({ handoff_us_10: await handOverMicros(subject, 10, budget) }),
+    },
+    handoff10000: {
+      once: true,
+      run: async (subject, budget) => ({ handoff_us_10000: await handOverMicros(subject, 10_000, budget) }),
+    },
+  },
+
+  contenders: [
+    {
+      name: "holdfast",
+      measurements: ["pair", "pairs256", "loop", "drain", "renew", "handoff10", "handoff10000"],
+      async open(context) {
+        const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
+        const [{ connect }, { redisBackend }] = await Promise.all([
+          import(built("index.js")),
+          import(built("backends/redis/index.js")),
+        ]);
+        const client = connection(context, {
+          enableOfflineQueue: false,
+          autoResendUnfulfilledCommands: false,
+        });
+        const locks = await connect(redisBackend({ client }), { ttl: ttlMs });
+        await locks.request("warm", idle);
+        return {
+          request: (name, run) => locks.request(name, run),
+          hold: (name) => locks.acquire(name, { ttl: heldTtlMs }),
+        };
+      },
+    },
+    {
+      name: "set-nx",
+      measurements: ["pair", "pairs256"],
+      async open(context) {
+        const client = connection(context);
+        const digest = await client.script("LOAD", releaseIfMine);
+        const taking = async (/** @type {string} */ name) => {
+          const value = randomBytes(16).toString("hex");
+          if ((await client.set(name, value, "PX", ttlMs, "NX")) === null) throw new Error("busy");
+          return value;
+        };
+        return {
+          request: async (name, run) => {
+            const value = await taking(name);
+            await run();
+            await client.evalsha(digest, 1, name, value);
+          },
+        };
+      },
+    },
+    {
+      name: "blpop",
+      measurements: ["loop", "drain"],
+      async open(context) {
+        const giver = connection(context);
+        /** @type {import("ioredis").Redis[]} */
+        const idleOnes = [];
+        const made = new Set();
+        return {
+          // One connection for each waiter: BLPOP blocks it.
+          request: async (name, run) => {
+            if (!made.has(name)) {
+              made.add(name);
+              if ((await giver.set(`made:${name}`, "1", "EX", 600, "NX")) !== null)
+                await giver.rpush(name, "token");
+            }
+            const own = idleOnes.pop() ?? connection(context);
+            await own.blpop(name, 0);
+            await run();
+            await giver.rpush(name, "token");
+            idleOnes.push(own);
+          },
+        };
+      },
+    },
+    ...["default", "fast", "1 ms"].map((retry) => redlock5(retry)),
+    {
+      name: "redlock@4",
+      measurements: ["pair", "pairs256"],
+      fullOnly: ["loop"],
+      async open(context) {
+        const Redlock = load("redlock-4");
+        const redlock = new Redlock([connection(context)], { retryCount: 100_000 });
+        return {
+          request: async (name, run) => {
+            const lock = await redlock.lock(name, ttlMs);
+            await run();
+            await lock.unlock();
+          },
+        };
+      },
+    },
+    ...["default", "1 ms"].map((retry) => redisSemaphore(retry)),
+    {
+      name: "verrou",
+      measurements: ["pair", "pairs256"],
+      fullOnly: ["loop"],
+      async open(context) {
+        const { LockFactory } = await import("@verrou/core");
+        const { redisStore } = await import("@verrou/core/drivers/redis");
+        const store = redisStore({ connection: connection(context) }).factory();
+        const locks = new LockFactory(store, { retry: { attempts: Number.POSITIVE_INFINITY, delay: 10 } });
+        return {
+          request: async (name, run) => {
+            const lock = locks.createLock(name, ttlMs);
+            await lock.acquire();
+            await run();
+            await lock.release();
+          },
+        };
+      },
+    },
+    {
+      name: "redlock-universal",
+      measurements: [],
+      fullOnly: ["pair", "pairs256", "loop"],
+      async open(context) {
+        const { createLock, IoredisAdapter } = await import("redlock-universal");
+        const adapter = new IoredisAdapter(connection(context));
+        return {
+          request: async (name, run) => {
+            const options = { adapter, key: name, ttl: ttlMs, retryAttempts: 100_000, retryDelay: 10 };
+            const lock = createLock({ ...options, performance: "lean" });
+            const handle = await lock.acquire();
+            await run();
+            await lock.release(handle);
+          },
+        };
+      },
+    },
+    {
+      name: "ioredis-lock",
+      measurements: ["pair", "pairs256"],
+      fullOnly: ["loop"],
+      async open(context) {
+        const { Lock } = load("@microfleet/ioredis-lock");
+        const client = connection(context);
+        return {
+          request: async (name, run) => {
+            const lock = new Lock(client, { timeout: ttlMs, retries: 100_000, delay: 10, jitter: 1 });
+            await lock.acquire(name);
+            await run();
+            await lock.release();
+          },
+        };
+      },
+    },
+    {
+      name: "live-mutex",
+      measurements: ["loop"],
+      fullOnly: ["pair", "pairs256", "drain"],
+      async open({ port }) {
+        const { Client } = load("live-mutex");
+        const client = new Client({
+          port: port + 1,
+          host: "127.0.0.1",
+          ttl: ttlMs,
+          lockRequestTimeout: 60_000,
+        });
+        await client.ensure();
+        return {
+          request: async (name, run) => {
+            const { id } = await client.acquire(name);
+            await run();
+            await client.release(name, id);
+          },
+        };
+      },
+    },
+  ],
+
+  ratios: {
+    pair_p50_vs_floor: ratio("pair_us", ["set-nx"]),
+    pairs_256_vs_floor: ratio("pairs_256", ["set-nx"]),
+    pairs_256_vs_best_peer: ratio("pairs_256", [
+      "redlock@5",
+      "redlock@4",
+      "redis-semaphore",
+      "verrou",
+      "ioredis-lock",
+    ]),
+    cpu_per_pair_256_vs_floor: ratio("cpu_us_per_pair_256", ["set-nx"]),
+    handoff_other_per_s_4x8_vs_floor: ratio("handoff_other_per_s_4x8", ["blpop"]),
+    handoff_other_per_s_4x8_vs_best_redis_peer: ratio("handoff_other_per_s_4x8", [
+      "redlock@5, fast",
+      "redlock@5, 1 ms",
+      "redis-semaphore, 1 ms",
+    ]),
+    handoff_other_per_s_4x8_vs_live_mutex: ratio("handoff_other_per_s_4x8", ["live-mutex"]),
+    drain_gap_p50_4x8_vs_floor: ratio("drain_gap_us_4x8", ["blpop"]),
+    wire_commands_per_contended_acquire: ratio("wire_commands_per_acquire_4x8", []),
+    inversions_4x8: ratio("inversions_4x8", []),
+    renew_cpu_10000_vs_best_peer: ratio("renew_cpu_percent_10000", ["redis-semaphore"]),
+    renew_commands_per_s_10000: ratio("renew_commands_per_s_10000", []),
+    handoff_10000_waiters_vs_10: {
+      of: { contender: "holdfast", metric: "handoff_us_10000" },
+      to: [{ contender: "holdfast", metric: "handoff_us_10" }],
+    },
+  },
+
+  async setup() {
+    const { server, port } = await startRedis();
+    running = server;
+    const { Broker } = load("live-mutex");
+    const started = new Broker({ port: port + 1, host: "127.0.0.1" });
+    broker = started;
+    await started.ensure();
+    return { port, folder: server.folder, pid: server.pid ?? 0 };
+  },
+
+  async teardown() {
+    await running?.remove();
+    broker?.close(() => {});
+  },
+};
+
+/** @type {{ remove(): Promise<void> } | undefined} */
+let running;
+/** @type {{ ensure(): Promise<unknown>, close(done: () => void): void } | undefined} */
+let broker;
+
+async function idle() {}
+
+/** @param {string} metric @param {readonly string[]} peers */
+function ratio(metric, peers) {
+  return {
+    of: { contender: "holdfast", metric },
+    to: peers.map((contender) => ({ contender, metric })),
+  };
+}
+
+/** redlock 5: its own retry settings, 10 ms, or as fast as it may. @param {string} retry @returns {Contender<Subject, Context>} */
+function redlock5(retry) {
+  const settings = {
+    default: { retryCount: 1_000 },
+    fast: { retryCount: 100_000, retryDelay: 10, retryJitter: 5 },
+    "1 ms": { retryCount: 1_000_000, retryDelay: 1, retryJitter: 1 },
+  }[retry];
+  const quick = retry !== "default";
+  return {
+    name: retry === "default" ? "redlock@5" : `redlock@5, ${retry}`,
+    measurements: quick ? ["loop"] : ["pair", "pairs256"],
+    fullOnly: quick ? [] : ["loop", "renew"],
+    async open(context) {
+      const { default: Redlock } = load("redlock-5");
+      const redlock = new Redlock([connection(context)], settings);
+      return {
+        request: async (name, run) => {
+          const lock = await redlock.acquire([name], ttlMs);
+          await run();
+          await lock.release();
+        },
+        hold: (name) =>
+          new Promise((resolve) => {
+            void redlock.using([name], heldTtlMs, () => {
+              resolve(undefined);
+              return new Promise(() => {});
+            });
+          }),
+      };
+    },
+  };
+}
+
+/** redis-semaphore: its own retry setting, or as fast as it may. @param {string} retry @returns {Contender<Subject, Context>} */
+function redisSemaphore(retry) {
+  const quick = retry !== "default";
+  return {
+    name: quick ? `redis-semaphore, ${retry}` : "redis-semaphore",
+    measurements: quick ? ["loop"] : ["pair", "pairs256", "renew"],
+    fullOnly: quick ? [] : ["loop"],
+    async open(context) {
+      const { Mutex } = load("redis-semaphore");
+      const client = connection(context);
+      const options = {
+        lockTimeout: ttlMs,
+        acquireTimeout: 60_000,
+        refreshInterval: 0,
+        ...(quick ? { retryInterval: 1 } : {}),
+      };
+      return {
+        request: async (name, run) => {
+          const mutex = new Mutex(client, name, options);
+          await mutex.acquire();
+          await run();
+          await mutex.release();
+        },
+        hold: (name) =>
+          new Mutex(client, name, { lockTimeout: heldTtlMs, refreshInterval: heldTtlMs / 2 }).acquire(),
+      };
+    },
+  };
+}
+
+/** @param {Job} job @returns {Context} */
+function contextOf({ context }) {
+  if (typeof context !== "object" || context === null || !("port" in context)) throw new Error("no context");
+  const { port } = context;
+  return { port: Number(port), folder: "", pid: "pid" in context ? Number(context.pid) : 0 };
+}
+
+/** 256 pairs under way all the time, each on a name of its own. @param {Subject} subject @param {Budget} budget */
+async function measureThroughput({ request }, { warmUpMs, measureMs }) {
+  const run = async (/** @type {number} */ ms) => {
+    const until = performance.now() + ms;
+    let pairs = 0;
+    const loop = async (/** @type {number} */ index) => {
+      while (performance.now() < until) {
+        await request(`pair:${index}`, idle);
+        pairs += 1;
+      }
+    };
+    const cpu = process.cpuUsage();
+    const start = performance.now();
+    await Promise.all(Array.from({ length: 256 }, (_, index) => loop(index)));
+    const { user, system } = process.cpuUsage(cpu);
+    const elapsedMs = performance.now() - start;
+    return { pairs_256: (pairs * 1000) / elapsedMs, cpu_us_per_pair_256: (user + system) / pairs };
+  };
+  await run(warmUpMs);
+  return run(measureMs);
+}
+
+/** Commands that clients have sent: those that run inside of scripts are not counted. */
+async function wireCommands(/** @type {Context} */ { port }) {
+  const stats = await ask(port, "info", "commandstats");
+  const counted = /^cmdstat_(eval|evalsha|set|blpop|rpush|wait|script\|load):calls=(\d+)/gm;
+  const scripts = [...stats.matchAll(counted)];
+  return scripts.reduce((sum, [, , calls]) => sum + Number(calls), 0);
+}
+
+/** 10,000 locks that are held and renewed: what the process and the server do about it. @param {Subject} subject @param {Budget} _budget @param {Job} job */
+async function measureRenewals({ hold }, _budget, job) {
+  if (hold === undefined) throw new Error("this contender cannot hold");
+  const locks = 10_000;
+  for (let from = 0; from < locks; from += 500) {
+    await Promise.all(Array.from({ length: 500 }, (_, index) => hold(`held:${from + index}`)));
+  }
+  await pause(1_000);
+  const before = await wireCommands(contextOf(job));
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  await pause(3_000);
+  const { user, system } = process.cpuUsage(cpu);
+  const elapsedMs = performance.now() - start;
+  return {
+    renew_cpu_percent_10000: (user + system) / 10 / elapsedMs,
+    renew_commands_per_s_10000: (((await wireCommands(contextOf(job))) - before) * 1000) / elapsedMs,
+  };
+}
+
+/** Microseconds per hand-over at the head of a queue this long. @param {Subject} subject @param {number} waiters @param {Budget} budget */
+async function handOverMicros({ request }, waiters, { measureMs }) {
+  let [started, firstAt, lastAt, on] = [0, 0, 0, true];
+  const until = () => performance.now() - firstAt > measureMs || started >= waiters;
+  let release = () => {};
+  const holder = request("queue", () => new Promise((resolve) => (release = () => resolve(undefined))));
+  await pause(50);
+  const queued = [];
+  for (let index = 0; index < waiters; index++) {
+    queued.push(
+      request("queue", async () => {
+        if (!on) return;
+        started += 1;
+        lastAt = performance.now();
+        if (started === 1) firstAt = lastAt;
+        else if (until()) on = false;
+      }).catch(() => {}),
+    );
+    if (index % 200 === 199) await pause(10);
+  }
+  await pause(500);
+  release();
+  await holder;
+  while (on && started < waiters) await pause(1);
+  return ((lastAt - firstAt) * 1000) / (started - 1);
+}

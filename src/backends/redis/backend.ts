@@ -1,0 +1,285 @@
+/** The calls of the seam on Redis. What they do there is written in scripts/, how they travel in outbox.ts. */
+import { randomBytes } from "node:crypto";
+import type {
+  Backend,
+  Browsable,
+  Entry,
+  Examinable,
+  Finding,
+  NewEntry,
+  Owner,
+  Renewal,
+  Renewed,
+  Snapshot,
+  Traits,
+} from "../../core/backend.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import { invalid } from "../../core/errors.ts";
+import { ruleOf } from "../../core/grant.ts";
+import type { CallArgs } from "./calls.ts";
+import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
+import { examineServers } from "./health.ts";
+import { Hub } from "./hub.ts";
+import { keysOf, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
+import { asText, type Link } from "./link.ts";
+import { type Confirmation, Outbox } from "./outbox.ts";
+import { packEntry, packOwner, readRecord, readStanding, wholeMs } from "./records.ts";
+
+/** What Redis promises: one server that keeps its data and its clock. What breaks that is listed. */
+export const redisTraits: Traits = {
+  scope: "network",
+  order: "fifo",
+  shared: true,
+  counted: true,
+  expiry: "store",
+  tokens: "the server's clock in microseconds, or one more than the last",
+  wake: "push",
+  exclusivityBrokenBy: ["store-restart", "fail-over", "clock-step", "eviction"],
+  tokensRegressAfter: ["fail-over", "clock-step"],
+  callOrder: true,
+};
+
+/** How a client of Redis is set up. */
+export interface Settings {
+  readonly prefix: string;
+  readonly deadlineMs: number;
+  readonly confirmation: Confirmation | null;
+  readonly clock?: Clock | undefined;
+}
+
+/** One client of the locks on a Redis server. */
+export class RedisBackend implements Backend, Browsable, Examinable {
+  readonly name = "redis";
+  readonly traits: Traits;
+  readonly #link: Link;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #outbox: Outbox;
+  readonly #hub: Hub;
+  /** Where this client is told, as entries carry it. */
+  readonly #channel: string;
+  readonly #packedOwners = new WeakMap<Owner, string>();
+  #started = false;
+  #closed = false;
+  #onEvicted: ((queue: string, id: string) => void) | null = null;
+
+  /** @internal Made by redisBackend. */
+  constructor(link: Link, settings: Settings) {
+    const { prefix, deadlineMs, confirmation, clock = systemClock } = settings;
+    this.#link = link;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.traits = { ...redisTraits, callOrder: link.inOrder };
+    const channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
+    this.#channel = `p${channel}`;
+    this.#outbox = new Outbox(link, clock, deadlineMs, confirmation, () => this.#hub.connection);
+    this.#hub = new Hub(link, clock, channel, deadlineMs, (key, id) => {
+      const queue = nameOfKey(prefix, key);
+      if (queue !== null) this.#onEvicted?.(queue, id);
+    });
+  }
+
+  /** @internal Connects, unless that has begun; calls wait for it. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    const ready = (): void => {
+      // Whoever waits must be told from the start: calls go when somebody listens, or cannot.
+      this.#hub.start(() => this.#outbox.release());
+      this.#outbox.flush();
+    };
+    this.#link.start(ready);
+    if (this.#link.isReady) ready();
+  }
+
+  /** @internal Resolves when the server answers. Rejects with LOCK_UNAVAILABLE. */
+  async ready(): Promise<void> {
+    try {
+      await this.#ask("list", keysOf(this.#settings.prefix, "-ready"), {}, () => null);
+    } catch (error) {
+      throw this.#link.lastError === null
+        ? error
+        : notConnected(this.#settings.deadlineMs, this.#link.lastError);
+    }
+  }
+
+  append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
+    const { id, permits, weight, onlyIfGranted = false } = entry;
+    if (id === "" || id.includes("\0"))
+      return Promise.reject(invalid("an entry's id must have text, without NUL"));
+    // By its rule it could never hold.
+    if (onlyIfGranted && permits !== undefined && weight > permits) return Promise.resolve(null);
+    const keys = this.#keys(queue);
+    const hub = this.#hub;
+    return new Promise((resolve, reject) => {
+      this.#open();
+      const args = {
+        id,
+        ttlMs: String(wholeMs(entry.ttlMs)),
+        entry: packEntry(entry, this.#packOwner(entry.owner), this.#channel),
+        atOnce: onlyIfGranted ? "1" : "0",
+      };
+      hub.asks();
+      this.#outbox.add("append", keys, args, {
+        take: (answer, nowUs, listening) => {
+          const said = readStanding(entry, answer, nowUs);
+          if (said !== null && said.ahead.count > 0 && !ruleOf(entry).grants(entry, said.ahead)) {
+            hub.waits(id, said.self.seq, listening);
+          }
+          hub.answered();
+          resolve(said);
+        },
+        fail: (error) => {
+          hub.answered();
+          reject(error);
+        },
+        undo: () => void this.#ask("remove", keys, { id, seq: "" }, () => null).catch(() => {}),
+      });
+    });
+  }
+
+  async renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
+    this.#open();
+    return Promise.all(renewals.map((renewal) => this.#renew(renewal)));
+  }
+
+  #renew({ queue, id, seq, ttlMs }: Renewal): Promise<Renewed> {
+    return new Promise((resolve) => {
+      const args = { id, seq: String(seq), ttlMs: String(wholeMs(ttlMs)) };
+      this.#outbox.add("renew", this.#keys(queue), args, {
+        take: (answer) => resolve(renewedBy(Number(asText(answer)))),
+        fail: (cause) => resolve({ outcome: "unknown", cause }),
+        undo: () => {},
+      });
+    });
+  }
+
+  async remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
+    this.#hub.forget(id);
+    const args = { id, seq: seq === undefined ? "" : String(seq) };
+    return this.#ask(
+      evict ? "evict" : "remove",
+      this.#keys(queue),
+      args,
+      (answer) => Number(asText(answer)) === 1,
+    );
+  }
+
+  list(queue: string): Promise<readonly Entry[]> {
+    return this.#ask("list", this.#keys(queue), {}, readList);
+  }
+
+  async watch(
+    _queue: string,
+    self: Entry,
+    _target: Entry | null,
+    onChange: (fresh?: Snapshot) => void,
+  ): Promise<() => void> {
+    this.#open();
+    return this.#hub.watch(self, onChange);
+  }
+
+  async queues(prefix: string): Promise<readonly string[]> {
+    await this.ready();
+    const found = new Set<string>();
+    const pattern = patternOf(this.#settings.prefix, prefix);
+    const nodes = (await this.#inTime(this.#link.sendToAll("PING", []))).length;
+    for (let node = 0; node < nodes; node++) {
+      let cursor = "0";
+      do {
+        const args = [cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "hash"];
+        const page = await this.#inTime(this.#link.sendTo(node, "SCAN", args));
+        const [next, keys]: unknown[] = Array.isArray(page) ? page : [];
+        cursor = asText(next ?? "0");
+        for (const key of Array.isArray(keys) ? keys : []) {
+          const queue = nameOfKey(this.#settings.prefix, asText(key));
+          if (queue?.startsWith(prefix)) found.add(queue);
+        }
+      } while (cursor !== "0");
+    }
+    const names = [...found];
+    const live = await Promise.all(
+      names.map((queue) =>
+        this.#ask("prune", this.#keys(queue), {}, (answer) => Number(asText(answer)) === 1),
+      ),
+    );
+    return names.filter((_name, index) => live[index]);
+  }
+
+  onEvicted(listener: (queue: string, id: string) => void): void {
+    this.#onEvicted = listener;
+  }
+
+  async examine(): Promise<readonly Finding[]> {
+    await this.ready();
+    return this.#inTime(examineServers(this.#link, this.#settings, this.#outbox.serverClock));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#onEvicted = null;
+    this.#hub.close();
+    this.#outbox.close();
+    await this.#link.close();
+  }
+
+  #keys(queue: string): QueueKeys {
+    return keysOf(this.#settings.prefix, queue);
+  }
+
+  #open(): void {
+    if (this.#closed) throw closed();
+    this.start();
+  }
+
+  #packOwner(owner: Owner): string {
+    const known = this.#packedOwners.get(owner);
+    if (known !== undefined) return known;
+    const packed = packOwner(owner);
+    this.#packedOwners.set(owner, packed);
+    return packed;
+  }
+
+  #ask<Name extends keyof CallArgs, T>(
+    name: Name,
+    keys: QueueKeys,
+    args: CallArgs[Name],
+    read: (answer: unknown, nowUs: number) => T,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#open();
+      this.#outbox.add(name, keys, args, {
+        take: (answer, nowUs) => resolve(read(answer, nowUs)),
+        fail: reject,
+      });
+    });
+  }
+
+  /** A command that does not travel with the calls, waited for no longer than they are. */
+  #inTime<T>(command: Promise<T>): Promise<T> {
+    const { deadlineMs } = this.#settings;
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.after(deadlineMs, () => reject(notAnswered(deadlineMs)));
+      const fail = (error: unknown): void => reject(sentFailure(error));
+      void command.then(resolve, fail).finally(() => timer.cancel());
+    });
+  }
+}
+
+function renewedBy(leftMs: number): Renewed {
+  if (leftMs > 0) return { outcome: "renewed", expiresInMs: leftMs };
+  return leftMs < 0 ? { outcome: "gone", evicted: true } : { outcome: "gone" };
+}
+
+function readList(answer: unknown, nowUs: number): readonly Entry[] {
+  const fields: readonly unknown[] = Array.isArray(answer) ? answer : [];
+  const entries: Entry[] = [];
+  for (let index = 0; index < fields.length; index += 2) {
+    const id = asText(fields[index]);
+    if (id === "") continue;
+    const entry = readRecord(id, asText(fields[index + 1]), nowUs);
+    if (entry.expiresInMs > 0) entries.push(entry);
+  }
+  return entries.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
+}

@@ -1,0 +1,118 @@
+/** Errors of Redis and of its client libraries as LockErrors: what surely did not happen, and what may have. */
+import { LockError, type LockErrorCode } from "../../core/errors.ts";
+
+/** Replies that say that a command was not executed: the first word, and what to do. */
+const refusals: Readonly<Record<string, string>> = {
+  READONLY:
+    "the server is a replica: connect to its primary, or by redis+sentinel:// or redis+cluster://, which follow it",
+  LOADING: "the server is loading its data after a start: try again",
+  MASTERDOWN: "the server is a replica that has lost its primary: try again when a fail-over is done",
+  NOSCRIPT: "the server does not keep scripts",
+  NOAUTH: "the server wants a password: give it in the URL or to the client",
+  WRONGPASS: "user or password is wrong: look at the URL or at the client's options",
+  NOPERM: "the user may not do this: docs/backends/redis.md has the ACL line that it needs",
+  OOM: "the server has reached maxmemory: give it more, or free some; releases still work",
+  BUSY: "the server is busy with somebody's script: wait, or end that with SCRIPT KILL",
+  CLUSTERDOWN: "the cluster does not serve all slots: look at CLUSTER INFO",
+  MOVED: "the slot has moved and the client has not followed: look at the cluster's topology",
+  ASK: "the slot is moving and the client has not followed: try again",
+  TRYAGAIN: "the slot is moving: try again",
+  CROSSSLOT: "keys of one lock came to different slots: a proxy that hashes differently is in between",
+  NOREPLICAS: "the server has fewer replicas than min-replicas-to-write",
+  MISCONF: "the server cannot save its data and refuses writes: look at its log",
+  NOPROTO: "the server does not speak the client's protocol",
+  WRONGTYPE: "somebody else uses keys with this prefix: give another prefix",
+};
+
+/** The first word of a refusal that a text is; null if it is none. */
+function refusalOf(text: string): string | null {
+  const [, word = ""] = /^([A-Z]+)\b/.exec(text) ?? [];
+  if (Object.hasOwn(refusals, word)) return word;
+  // A script can be killed only before its first write.
+  if (text.includes("Script killed by user")) return "BUSY";
+  if (/The user executing the script can't|has no permissions/.test(text)) return "NOPERM";
+  return null;
+}
+
+/** What the server said about one call of a script: a text that starts with the error's first word. */
+export function failureOf(text: string, cause?: unknown): LockError {
+  if (text.startsWith("MIXED")) {
+    return error(
+      "LOCK_UNSUPPORTED",
+      "a queue has either locks or permits, and this one has the other kind",
+      cause,
+    );
+  }
+  if (text.startsWith("LATE")) {
+    return error(
+      "LOCK_UNAVAILABLE",
+      "the request reached the server after its deadline, and was refused",
+      cause,
+    );
+  }
+  const refusal = refusalOf(text);
+  if (refusal !== null) return error("LOCK_UNAVAILABLE", `${refusals[refusal]} (${text})`, cause);
+  return error("LOCK_OUTCOME_UNKNOWN", `the server failed: ${text}`, cause);
+}
+
+/** What a library rejected a command with that had been sent. */
+export function sentFailure(cause: unknown): LockError {
+  const text = textOf(cause);
+  if (refusalOf(text) !== null || isReply(cause)) return failureOf(text, cause);
+  return error("LOCK_OUTCOME_UNKNOWN", `the connection broke before the answer came: ${text}`, cause);
+}
+
+/** Whether the server does not have a script that was asked for by its digest. */
+export function isScriptMissing(cause: unknown): boolean {
+  return textOf(cause).startsWith("NOSCRIPT");
+}
+
+/** A command was not sent: there is no connection. */
+export function notConnected(deadlineMs: number, cause: unknown): LockError {
+  const why = cause === null ? "" : `: ${failureText(cause)}`;
+  return error(
+    "LOCK_UNAVAILABLE",
+    `there is no connection, and none came within ${deadlineMs} ms${why}`,
+    cause,
+  );
+}
+
+/** A command was sent, and the deadline has passed. */
+export function notAnswered(deadlineMs: number): LockError {
+  return error("LOCK_OUTCOME_UNKNOWN", `the server has not answered within ${deadlineMs} ms`);
+}
+
+/** A grant that so many replicas did not confirm. */
+export function notReplicated(seen: string): LockError {
+  return error("LOCK_UNAVAILABLE", `${seen}, so the request was taken back: look at the replication`);
+}
+
+/** The client was closed. */
+export function closed(): LockError {
+  return error("LOCK_CLOSED", "this client of redis was closed");
+}
+
+function error(code: LockErrorCode, message: string, cause?: unknown): LockError {
+  const text = `redis: ${message}`;
+  return new LockError(code, text, cause === undefined ? { backend: "redis" } : { backend: "redis", cause });
+}
+
+function failureText(cause: unknown): string {
+  const text = textOf(cause);
+  const refusal = refusalOf(text);
+  return refusal === null ? text : `${refusals[refusal]} (${text})`;
+}
+
+/** Both libraries give replies classes of their own. */
+function isReply(cause: unknown): boolean {
+  return (
+    cause instanceof Error && /^(ReplyError|ErrorReply|SimpleError|BlobError)$/.test(cause.constructor.name)
+  );
+}
+
+function textOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause.message !== "") return cause.message;
+  // Node gives several failed addresses as one error without a message.
+  return cause instanceof AggregateError ? cause.errors.map(textOf).join("; ") : cause.name;
+}

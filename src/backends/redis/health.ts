@@ -1,0 +1,97 @@
+/** Looks at a server's settings and state, without changing them: what its promises rest on, and what to do about it. */
+import type { Finding } from "../../core/backend.ts";
+import type { Settings } from "./backend.ts";
+import { asText, type Link } from "./link.ts";
+import type { ServerClock } from "./server-clock.ts";
+
+/** What INFO says, by field. */
+type Info = ReadonlyMap<string, string>;
+
+/** Examines each server that has data. */
+export async function examineServers(
+  link: Link,
+  settings: Settings,
+  clock: ServerClock,
+): Promise<readonly Finding[]> {
+  const replies = await link.sendToAll("INFO", []);
+  const infos = replies.map((reply) => readInfo(asText(reply)));
+  const findings = infos.flatMap((info, index) => {
+    const of = infos.length > 1 ? ` (node ${index + 1})` : "";
+    return [version(info), role(info), eviction(info), persistence(info), replication(info, settings)].map(
+      (finding) => ({ ...finding, about: finding.about + of }),
+    );
+  });
+  return [...findings, clockFinding(clock), ...clusterFinding(infos, link)];
+}
+
+/** The fields of an answer of INFO. */
+export function readInfo(text: string): Info {
+  const pairs = text.split(/\r?\n/).flatMap((line) => {
+    const colon = line.indexOf(":");
+    return colon > 0 && !line.startsWith("#") ? [[line.slice(0, colon), line.slice(colon + 1)] as const] : [];
+  });
+  return new Map(pairs);
+}
+
+function version(info: Info): Finding {
+  const seen = info.get("redis_version") ?? "unknown";
+  const old = Number(seen.split(".")[0]) < 7;
+  const todo = old ? "use Redis 7.0 or newer: the scripts need PEXPIREAT with GT" : undefined;
+  return { level: old ? "problem" : "ok", about: "version", seen, todo };
+}
+
+function role(info: Info): Finding {
+  const seen = info.get("role") ?? "unknown";
+  if (seen === "master") return { level: "ok", about: "role", seen: "primary" };
+  const todo = "connect to the primary, or by redis+sentinel:// or redis+cluster://, which follow it";
+  return { level: "problem", about: "role", seen, todo };
+}
+
+function eviction(info: Info): Finding {
+  const policy = info.get("maxmemory_policy") ?? "unknown";
+  const limited = info.get("maxmemory") !== "0";
+  if (policy === "noeviction") return { level: "ok", about: "eviction", seen: policy };
+  const todo =
+    "set maxmemory-policy noeviction: a server that evicts keys takes locks away while they are held";
+  const seen = limited ? policy : `${policy}, without a limit of memory`;
+  return { level: limited ? "problem" : "warning", about: "eviction", seen, todo };
+}
+
+function persistence(info: Info): Finding {
+  const aof = info.get("aof_enabled") === "1";
+  const seen = aof ? "append-only file" : "no append-only file";
+  if (aof) return { level: "ok", about: "persistence", seen };
+  const todo =
+    "set appendonly yes, appendfsync always: a restart without data lets two hold at once for up to a ttl";
+  return { level: "warning", about: "persistence", seen, todo };
+}
+
+function replication(info: Info, { confirmation }: Settings): Finding {
+  const replicas = Number(info.get("connected_slaves") ?? 0);
+  const wanted = confirmation?.replicas ?? 0;
+  const seen = replicas === 1 ? "1 replica" : `${replicas} replicas`;
+  if (replicas < wanted) {
+    const todo = `fewer than the ${wanted} that must confirm: no lock will be granted`;
+    return { level: "problem", about: "replication", seen, todo };
+  }
+  if (replicas === 0 || wanted > 0) return { level: "ok", about: "replication", seen };
+  const todo = "set the option replicas: a fail-over forgets what no replica has confirmed";
+  return { level: "warning", about: "replication", seen: `${seen}, none has to confirm`, todo };
+}
+
+function clockFinding({ steps }: ServerClock): Finding {
+  if (steps === 0) return { level: "ok", about: "clock", seen: "no step seen" };
+  const todo =
+    "let the server's clock be slewed, not stepped: a step forward ends locks early, one back takes tokens back";
+  return { level: "warning", about: "clock", seen: `stepped ${steps} times`, todo };
+}
+
+/** A proxy in front of a cluster looks like one server; scripts with keys of several slots then fail. */
+function clusterFinding(infos: readonly Info[], link: Link): readonly Finding[] {
+  const clustered = infos.some((info) => info.get("cluster_enabled") === "1");
+  if (!clustered || link.cluster) return [];
+  const todo = "connect by redis+cluster:// or hand in a cluster client: a batch may touch only one slot";
+  return [
+    { level: "problem", about: "cluster", seen: "one node of a cluster, or a proxy in front of it", todo },
+  ];
+}

@@ -1,0 +1,208 @@
+/** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
+import { invalid } from "../../core/errors.ts";
+import { slotOf } from "./keys.ts";
+import { can, isObject, type Link, type Listener, type Listening, property } from "./link.ts";
+
+/** What is used of an ioredis client. */
+export interface IoredisClient {
+  readonly status: string;
+  call(command: string, ...args: unknown[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+  disconnect(reconnect?: boolean): void;
+  duplicate(...overrides: unknown[]): unknown;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+interface IoredisCluster extends IoredisClient {
+  nodes(role: "master"): readonly IoredisClient[];
+}
+
+/** Options of a connection of our own: nothing is queued while it is down, and nothing is sent twice. */
+export const ownIoredisOptions: Readonly<Record<string, unknown>> = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
+};
+
+/** The same for a cluster. */
+export const ownIoredisClusterOptions: Readonly<Record<string, unknown>> = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  slotsRefreshTimeout: 3_000,
+  clusterRetryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
+};
+
+/** Whether this is a client of ioredis. */
+export function isIoredis(client: object): client is IoredisClient {
+  return (
+    typeof property(client, "status") === "string" && can(client, "call", "duplicate", "disconnect", "on")
+  );
+}
+
+function isCluster(client: IoredisClient): client is IoredisCluster {
+  return property(client, "isCluster") === true && can(client, "nodes");
+}
+
+/** Refuses a client that would send an append again, or long after its caller has gone. */
+export function checkIoredis(client: IoredisClient): void {
+  const cluster = isCluster(client);
+  const own = (name: string): unknown => property(client, "options", name);
+  const ofNodes = (name: string): unknown => property(client, "options", "redisOptions", name);
+  const wrong: string[] = [];
+  if (own("enableOfflineQueue") !== false) wrong.push("enableOfflineQueue: false");
+  if (cluster && own("retryDelayOnFailover") !== 0) wrong.push("retryDelayOnFailover: 0");
+  if ((cluster ? ofNodes : own)("autoResendUnfulfilledCommands") !== false) {
+    wrong.push(
+      cluster
+        ? "redisOptions: { autoResendUnfulfilledCommands: false }"
+        : "autoResendUnfulfilledCommands: false",
+    );
+  }
+  if (wrong.length > 0) {
+    throw invalid(
+      `this ioredis client may send a request long after its caller has gone: make it with { ${wrong.join(", ")} }`,
+      { backend: "redis" },
+    );
+  }
+  if (own("keyPrefix") || ofNodes("keyPrefix")) {
+    throw invalid("this ioredis client has a keyPrefix: give the backend a prefix instead", {
+      backend: "redis",
+    });
+  }
+}
+
+/** A Link over an ioredis client; `ours` if it was made here. */
+export class IoredisLink implements Link {
+  readonly library = "ioredis";
+  readonly cluster: boolean;
+  readonly inOrder: boolean;
+  lastError: unknown = null;
+  readonly #client: IoredisClient;
+  readonly #ours: boolean;
+  readonly #onError = (error: unknown): void => {
+    this.lastError = error;
+  };
+  readonly #onNode = (node: unknown): void => {
+    if (isObject(node) && isIoredis(node)) node.on("ready", () => this.#onReady?.());
+  };
+  #onReady: (() => void) | null = null;
+
+  constructor(client: IoredisClient, ours: boolean) {
+    this.#client = client;
+    this.#ours = ours;
+    this.cluster = isCluster(client);
+    this.inOrder = !this.cluster;
+  }
+
+  get isReady(): boolean {
+    return this.#client.status === "ready";
+  }
+
+  /** The nodes of a cluster connect when they are first needed; until then they take nothing. */
+  canSend(key: string): boolean {
+    if (!this.isReady || !this.cluster) return this.isReady;
+    const node = this.#nodeOf(key);
+    if (node?.status === "wait") node.connect().catch(this.#onError);
+    return node?.status === "ready";
+  }
+
+  start(onReady: () => void): void {
+    this.#onReady = onReady;
+    this.#client.on("ready", onReady);
+    if (this.cluster) this.#client.on("+node", this.#onNode);
+    if (this.#ours) this.#client.on("error", this.#onError);
+    if (this.#client.status !== "wait") return;
+    this.#client.connect().catch(this.#onError);
+  }
+
+  send(command: string, args: readonly string[], key?: string): Promise<unknown> {
+    // These have no key of their own, but follow what was sent to its node.
+    const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
+    const node = follows ? this.#nodeOf(key) : undefined;
+    return (node ?? this.#client).call(command.toLowerCase(), args);
+  }
+
+  #nodeOf(key: string): IoredisClient | undefined {
+    const owners = property(this.#client, "slots", String(slotOf(key)));
+    const address: unknown = Array.isArray(owners) ? owners[0] : undefined;
+    return this.#nodes().find(
+      (node) =>
+        `${String(property(node, "options", "host"))}:${String(property(node, "options", "port"))}` ===
+        address,
+    );
+  }
+
+  sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]> {
+    return Promise.all(this.#nodes().map((node) => node.call(command.toLowerCase(), args)));
+  }
+
+  sendTo(node: number, command: string, args: readonly string[]): Promise<unknown> {
+    return (this.#nodes()[node] ?? this.#client).call(command.toLowerCase(), args);
+  }
+
+  #nodes(): readonly IoredisClient[] {
+    return isCluster(this.#client) ? this.#client.nodes("master") : [this.#client];
+  }
+
+  listen(listener: Listener): Listening {
+    // On a cluster any node does: it forwards what is published on another.
+    const nodes = this.#nodes();
+    const node = nodes[Math.floor(Math.random() * nodes.length)] ?? this.#client;
+    const client = node.duplicate({
+      lazyConnect: true,
+      enableOfflineQueue: true,
+      autoResubscribe: false,
+      readOnly: false,
+      retryStrategy: null,
+      sentinelRetryStrategy: null,
+      maxRetriesPerRequest: 0,
+    });
+    if (!isObject(client) || !isIoredis(client)) throw invalid("this client cannot be duplicated");
+    return listenWith(client, listener);
+  }
+
+  reconnect(): void {
+    // One that is about to connect does so anyway; one that hangs in its handshake would do so for ever.
+    const { status } = this.#client;
+    if (this.#ours && ["connecting", "connect", "ready"].includes(status)) this.#client.disconnect(true);
+  }
+
+  async close(): Promise<void> {
+    if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
+    this.#client.off("+node", this.#onNode);
+    this.#onReady = null;
+    if (this.#ours) this.#client.disconnect();
+  }
+}
+
+function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Listening {
+  let lastError: unknown = null;
+  let open = true;
+  client.on("error", (error) => {
+    lastError = error;
+  });
+  client.on("message", (_channel, message) => {
+    if (open) onMessage(String(message));
+  });
+  client.on("end", () => {
+    if (open) onDown(lastError);
+    open = false;
+  });
+  return {
+    subscribe: async (channel) => {
+      await client.call("subscribe", channel);
+    },
+    ping: async () => {
+      await client.call("ping");
+    },
+    close: () => {
+      open = false;
+      client.disconnect();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+/** Names of keys and channels, and the slot of a cluster that each belongs to; pure text. */
+
+/** The keys of one queue; all of them in one slot. */
+export interface QueueKeys {
+  /** The entries: a hash from ids to records. */
+  readonly queue: string;
+  /** Their order, once there is more than one. */
+  readonly order: string;
+  /** Who was evicted and has not asked since. */
+  readonly evicted: string;
+}
+
+// An empty hash tag is none, so a name that starts with "}" gets a character in front, and so does one that starts with it.
+const guard = "\u0001";
+
+/** The keys of a queue: its name is the hash tag. */
+export function keysOf(prefix: string, name: string): QueueKeys {
+  const queue = `${prefix}{${name.startsWith("}") || name.startsWith(guard) ? guard + name : name}}`;
+  return { queue, order: `${queue}:o`, evicted: `${queue}:e` };
+}
+
+/** The name of the queue that a key belongs to; null if it is none of ours, or not the key of entries. */
+export function nameOfKey(prefix: string, key: string): string | null {
+  if (!key.startsWith(`${prefix}{`) || !key.endsWith("}")) return null;
+  const name = key.slice(prefix.length + 1, -1);
+  return name.startsWith(guard) ? name.slice(guard.length) : name;
+}
+
+/** The pattern of SCAN that finds the queues whose names start with a text. */
+export function patternOf(prefix: string, start: string): string {
+  const { queue } = keysOf(prefix, start);
+  return `${queue.slice(0, -1).replace(/[*?[\]\\^]/g, "\\$&")}*}`;
+}
+
+/** The part of a key that decides its slot. */
+export function hashTagOf(key: string): string {
+  const open = key.indexOf("{");
+  if (open < 0) return key;
+  const close = key.indexOf("}", open + 1);
+  return close <= open + 1 ? key : key.slice(open + 1, close);
+}
+
+const slots = 16_384;
+
+/** The slot of a key: CRC16 (XMODEM) of its hash tag. */
+export function slotOf(key: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(hashTagOf(key))) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++)
+      crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
+  }
+  return crc % slots;
+}
+
+let tags: readonly string[] | null = null;
+
+/** A short hash tag for a slot: all 16,384 are searched for once, when the first is needed. */
+export function tagOfSlot(slot: number): string {
+  tags ??= searchTags();
+  return tags[slot] ?? "";
+}
+
+function searchTags(): readonly string[] {
+  const found: string[] = [];
+  let missing = slots;
+  for (let number = 0; missing > 0; number++) {
+    const tag = number.toString(36);
+    const slot = slotOf(tag);
+    if (found[slot] !== undefined) continue;
+    found[slot] = tag;
+    missing -= 1;
+  }
+  return found;
+}

@@ -1,0 +1,220 @@
+/** A Link over node-redis 5 or 6: one server or Cluster. Sentinels are followed in sentinel.ts. */
+import { invalid } from "../../core/errors.ts";
+import { slotOf } from "./keys.ts";
+import { can, isFunction, isObject, type Link, type Listener, type Listening, property } from "./link.ts";
+
+/** What is used of a client of node-redis, of one server or a cluster. */
+export interface NodeRedisClient {
+  readonly isOpen: boolean;
+  connect(): Promise<unknown>;
+  sendCommand(...args: unknown[]): Promise<unknown>;
+  destroy(): unknown;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+interface OneServer extends NodeRedisClient {
+  readonly isReady: boolean;
+  duplicate(overrides?: object): unknown;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  ping(): Promise<unknown>;
+}
+
+interface Cluster extends NodeRedisClient {
+  readonly masters: readonly object[];
+  nodeClient(node: object): unknown;
+}
+
+function reconnectStrategy(attempt: number): number {
+  return Math.min(25 * 2 ** Math.min(attempt, 6), 1_000);
+}
+
+/** Options of a connection of our own: nothing is queued while it is down. */
+export const ownNodeRedisOptions: { readonly disableOfflineQueue: true; readonly socket: object } = {
+  disableOfflineQueue: true,
+  socket: { reconnectStrategy },
+};
+
+/** Whether this is a client of node-redis. */
+export function isNodeRedis(client: object): client is NodeRedisClient {
+  return (
+    typeof property(client, "isOpen") === "boolean" && can(client, "sendCommand", "connect", "destroy", "on")
+  );
+}
+
+function isCluster(client: NodeRedisClient): client is Cluster {
+  return can(client, "nodeClient") && Array.isArray(property(client, "masters"));
+}
+
+function isOneServer(client: NodeRedisClient): client is OneServer {
+  return can(client, "duplicate", "subscribe", "ping") && !can(client, "execute") && !can(client, "acquire");
+}
+
+/** Refuses a client that would send an append long after its caller has gone. */
+export function checkNodeRedis(client: NodeRedisClient): void {
+  const cluster = isCluster(client);
+  if (!cluster && !isOneServer(client)) {
+    throw invalid(
+      "give a client of node-redis made by createClient or createCluster: one made by createSentinel sends " +
+        "interrupted requests again (give a redis+sentinel:// url instead), and a pool keeps no order",
+      { backend: "redis" },
+    );
+  }
+  const options = property(client, cluster ? "_options" : "options");
+  const own = cluster ? property(options, "defaults") : options;
+  if (property(own, "disableOfflineQueue") !== true) {
+    const wanted = cluster ? "{ defaults: { disableOfflineQueue: true } }" : "{ disableOfflineQueue: true }";
+    throw invalid(
+      `this node-redis client may send a request long after its caller has gone: make it with ${wanted}`,
+      { backend: "redis" },
+    );
+  }
+  if (property(own, "keyPrefix") || property(options, "keyPrefix")) {
+    throw invalid("this node-redis client has a keyPrefix: give the backend a prefix instead", {
+      backend: "redis",
+    });
+  }
+}
+
+/** A Link over a client of node-redis; `ours` if it was made here. */
+export class NodeRedisLink implements Link {
+  readonly library = "node-redis";
+  readonly cluster: boolean;
+  readonly inOrder: boolean;
+  lastError: unknown = null;
+  readonly #client: NodeRedisClient;
+  readonly #ours: boolean;
+  #onReady: (() => void) | null = null;
+  readonly #onError = (error: unknown): void => {
+    this.lastError = error;
+  };
+
+  constructor(client: NodeRedisClient, ours: boolean) {
+    this.#client = client;
+    this.#ours = ours;
+    this.cluster = isCluster(client);
+    this.inOrder = !this.cluster;
+  }
+
+  get isReady(): boolean {
+    const ready = property(this.#client, "isReady");
+    return typeof ready === "boolean" ? ready : this.#client.isOpen;
+  }
+
+  canSend(): boolean {
+    return this.isReady;
+  }
+
+  start(onReady: () => void): void {
+    this.#onReady = onReady;
+    this.#client.on("ready", onReady);
+    if (this.#ours) this.#client.on("error", this.#onError);
+    if (this.#client.isOpen) return;
+    this.#client.connect().then(
+      // A cluster of node-redis 5 has no event for it.
+      () => this.isReady && onReady(),
+      this.#onError,
+    );
+  }
+
+  send(command: string, args: readonly string[], key?: string): Promise<unknown> {
+    const words = [command, ...args];
+    if (isCluster(this.#client)) {
+      // These have no key of their own, but follow what was sent to its node.
+      if (key !== undefined && command.startsWith("WAIT"))
+        return sendToSlot(this.#client, slotOf(key), words);
+      return this.#client.sendCommand(key, false, words);
+    }
+    return this.#client.sendCommand(words);
+  }
+
+  async sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]> {
+    if (!isCluster(this.#client)) return [await this.send(command, args)];
+    return Promise.all(this.#client.masters.map((_node, index) => this.sendTo(index, command, args)));
+  }
+
+  async sendTo(node: number, command: string, args: readonly string[]): Promise<unknown> {
+    if (!isCluster(this.#client)) return this.send(command, args);
+    return (await masterOf(this.#client, node)).sendCommand([command, ...args]);
+  }
+
+  listen(listener: Listener): Listening {
+    const client = this.#client;
+    return listenWith(() => (isCluster(client) ? anyMasterOf(client) : client), listener);
+  }
+
+  reconnect(): void {
+    if (!this.#ours || this.cluster) return;
+    if (this.#client.isOpen) this.#client.destroy();
+    this.#client.connect().catch(this.#onError);
+  }
+
+  async close(): Promise<void> {
+    if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
+    if (this.#ours && this.#client.isOpen) await this.#client.destroy();
+  }
+}
+
+async function sendToSlot(cluster: Cluster, slot: number, words: readonly string[]): Promise<unknown> {
+  const master = property(cluster, "slots", String(slot), "master");
+  const index = cluster.masters.findIndex((node) => node === master);
+  return (await masterOf(cluster, index)).sendCommand(words);
+}
+
+async function masterOf(cluster: Cluster, index: number): Promise<OneServer> {
+  const node = cluster.masters[index];
+  const client = node === undefined ? undefined : await cluster.nodeClient(node);
+  if (!isObject(client) || !isNodeRedis(client) || !isOneServer(client)) {
+    throw new Error("the cluster has no such node");
+  }
+  return client;
+}
+
+function anyMasterOf(cluster: Cluster): Promise<OneServer> {
+  return masterOf(cluster, Math.floor(Math.random() * cluster.masters.length));
+}
+
+function duplicateOf(client: unknown, overrides: object): NodeRedisClient {
+  const duplicate = property(client, "duplicate");
+  const made = isFunction(duplicate) ? Reflect.apply(duplicate, client, [overrides]) : undefined;
+  if (!isObject(made) || !isNodeRedis(made)) throw invalid("this client cannot be duplicated");
+  return made;
+}
+
+/** Listens on a copy of a client that ends for good when its connection does. */
+function listenWith(original: () => unknown, { onMessage, onDown }: Listener): Listening {
+  let open = true;
+  const down = (cause: unknown): void => {
+    if (open) onDown(cause);
+    open = false;
+  };
+  const connected = (async () => {
+    const source = await original();
+    const socket = property(source, "options", "socket");
+    const client = duplicateOf(source, {
+      disableOfflineQueue: false,
+      socket: { ...(isObject(socket) ? socket : {}), reconnectStrategy: false },
+    });
+    client.on("error", down);
+    client.on("end", () => down(null));
+    if (!isOneServer(client)) throw new Error("a copy of the client cannot subscribe");
+    if (open) await client.connect();
+    return client;
+  })();
+  connected.catch(down);
+  return {
+    subscribe: async (channel) => {
+      const client = await connected;
+      await client.subscribe(channel, (message) => {
+        if (open) onMessage(message);
+      });
+    },
+    ping: async () => {
+      await (await connected).ping();
+    },
+    close: () => {
+      open = false;
+      void connected.then((client) => client.isOpen && client.destroy()).catch(() => {});
+    },
+  };
+}

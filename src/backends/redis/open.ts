@@ -1,0 +1,150 @@
+/** Makes connections of our own from a URL, with the library that is installed, and refuses or warns about unfit servers. */
+import { createRequire } from "node:module";
+import type { Finding } from "../../core/backend.ts";
+import { invalid, LockError } from "../../core/errors.ts";
+import type { RedisBackend } from "./backend.ts";
+import { IoredisLink, isIoredis, ownIoredisClusterOptions, ownIoredisOptions } from "./ioredis.ts";
+import { isFunction, isObject, type Link, property } from "./link.ts";
+import { isNodeRedis, type NodeRedisClient, NodeRedisLink, ownNodeRedisOptions } from "./node-redis.ts";
+import { SentinelLink } from "./sentinel.ts";
+import type { RedisAddress } from "./url.ts";
+
+const load = createRequire(import.meta.url);
+
+/** Which libraries stand for which, in the order in which they are looked for. */
+const libraries = [
+  { client: "ioredis", modules: ["ioredis"], link: ioredis },
+  { client: "redis", modules: ["redis", "@redis/client"], link: nodeRedis },
+];
+
+/** A connection to what a URL names; nothing is sent yet. */
+export function linkTo(address: RedisAddress, deadlineMs: number): Link {
+  const wanted = address.options.get("client");
+  const allowed = libraries.filter(({ client }) => wanted === undefined || wanted === client);
+  if (allowed.length === 0) {
+    throw invalid('the option client of a URL is "ioredis" or "redis"', { backend: "redis" });
+  }
+  for (const { modules, link } of allowed) {
+    for (const name of modules) {
+      const module = loadIfThere(name);
+      if (module !== null) return link(module, address, deadlineMs);
+    }
+  }
+  throw new LockError(
+    "LOCK_UNSUPPORTED",
+    `redis: install ${wanted ?? "ioredis or redis"} to connect by URL`,
+    {
+      backend: "redis",
+    },
+  );
+}
+
+function loadIfThere(name: string): object | null {
+  try {
+    const module: unknown = load(name);
+    return isObject(module) || isFunction(module) ? module : null;
+  } catch (error) {
+    if (property(error, "code") === "MODULE_NOT_FOUND") return null;
+    throw error;
+  }
+}
+
+function ioredis(module: object, address: RedisAddress, deadlineMs: number): Link {
+  const { kind, hosts, username, password, db, primary, tls, options } = address;
+  const secure = tls ? { tls: {} } : {};
+  const login = { username, password, ...secure, connectTimeout: deadlineMs };
+  let client: unknown;
+  if (kind === "cluster") {
+    const redisOptions = { ...ownIoredisOptions, ...login };
+    client = construct(module, "Cluster", [[...hosts], { ...ownIoredisClusterOptions, redisOptions }]);
+  } else {
+    const where =
+      kind === "server"
+        ? hosts[0]
+        : {
+            sentinels: [...hosts],
+            name: primary,
+            sentinelUsername: options.get("sentinelUsername"),
+            sentinelPassword: options.get("sentinelPassword"),
+            enableTLSForSentinelMode: tls,
+            ...(tls ? { sentinelTLS: {} } : {}),
+          };
+    client = construct(module, "Redis", [{ ...ownIoredisOptions, ...login, ...where, db }]);
+  }
+  if (!isObject(client) || !isIoredis(client)) throw invalid("this version of ioredis is not known");
+  return new IoredisLink(client, true);
+}
+
+function nodeRedis(module: object, address: RedisAddress, deadlineMs: number): Link {
+  const { kind, hosts, username, password, db, primary, tls, options } = address;
+  const socket = { ...ownNodeRedisOptions.socket, connectTimeout: deadlineMs, ...(tls ? { tls: true } : {}) };
+  const own = { ...ownNodeRedisOptions, socket, ...given({ username, password }) };
+  let client: unknown;
+  if (kind === "server") {
+    client = call(module, "createClient", { ...own, socket: { ...socket, ...hosts[0] }, database: db });
+  } else if (kind === "sentinel") {
+    const login = given({
+      username: options.get("sentinelUsername"),
+      password: options.get("sentinelPassword"),
+    });
+    const once = { ...socket, reconnectStrategy: false };
+    const open = (more: object): NodeRedisClient => {
+      const made = call(module, "createClient", more);
+      if (!isObject(made) || !isNodeRedis(made)) throw invalid("this version of node-redis is not known");
+      return made;
+    };
+    return new SentinelLink(
+      hosts.map((host) => () => open({ ...login, socket: { ...once, ...host } })),
+      primary,
+      (host) => open({ ...own, socket: { ...once, ...host }, database: db }),
+    );
+  } else {
+    const rootNodes = hosts.map((host) => ({ socket: { ...host } }));
+    client = call(module, "createCluster", { rootNodes, defaults: own });
+  }
+  if (!isObject(client) || !isNodeRedis(client)) throw invalid("this version of node-redis is not known");
+  return new NodeRedisLink(client, true);
+}
+
+function construct(module: object, name: string, args: readonly unknown[]): unknown {
+  const constructor = property(module, name);
+  return isFunction(constructor) ? Reflect.construct(constructor, args) : undefined;
+}
+
+function call(module: object, name: string, options: object): unknown {
+  const factory = property(module, name);
+  return isFunction(factory) ? Reflect.apply(factory, module, [options]) : undefined;
+}
+
+function given(options: Readonly<Record<string, string | undefined>>): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** What becomes of findings. */
+export type Health = "warn" | "refuse" | "ignore";
+
+/** Waits until a server answers, and looks whether it is fit. Rejects with LOCK_UNAVAILABLE or LOCK_UNSUPPORTED. */
+export async function admit(backend: RedisBackend, health: Health): Promise<void> {
+  await backend.ready();
+  if (health === "ignore") return;
+  const bad = (await findings(backend)).filter(({ level }) => level !== "ok");
+  if (health === "refuse" && bad.length > 0) {
+    const list = bad.map(textOf).join("; ");
+    throw new LockError("LOCK_UNSUPPORTED", `redis: this server is not fit: ${list}`, { backend: "redis" });
+  }
+  for (const finding of bad) process.emitWarning(`redis: ${textOf(finding)}`, { type: "HoldfastWarning" });
+}
+
+/** A user that may not ask INFO is one that an administrator has restricted: nothing can be said. */
+async function findings(backend: RedisBackend): Promise<readonly Finding[]> {
+  try {
+    return await backend.examine();
+  } catch (error) {
+    const todo = "allow +info, or set health to ignore";
+    return [{ level: "warning", about: "examination", seen: `not possible: ${String(error)}`, todo }];
+  }
+}
+
+function textOf({ about, seen, todo }: Finding): string {
+  return todo === undefined ? `${about}: ${seen}` : `${about}: ${seen}. ${todo}`;
+}

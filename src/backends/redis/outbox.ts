@@ -1,0 +1,339 @@
+/**
+ * Sends the calls of one tick as one script call, each with a deadline of its own: what cannot be sent waits until then
+ * and no longer, what is not answered by then counts as unknown. It leaves the meaning of calls to the backend.
+ */
+import { createHash } from "node:crypto";
+import type { Clock, Timer } from "../../core/clock.ts";
+import type { LockError } from "../../core/errors.ts";
+import { type CallArgs, calls } from "./calls.ts";
+import {
+  closed,
+  failureOf,
+  isScriptMissing,
+  notAnswered,
+  notConnected,
+  notReplicated,
+  sentFailure,
+} from "./failures.ts";
+import { type QueueKeys, slotOf } from "./keys.ts";
+import { asText, type Link } from "./link.ts";
+import { callsScript } from "./scripts.ts";
+import { ServerClock } from "./server-clock.ts";
+
+const digest: string = createHash("sha1").update(callsScript).digest("hex");
+
+/** How many calls one script call carries at most: it blocks the server for less than some milliseconds. */
+const batchSize = 256;
+
+/** How many calls may wait for a connection. */
+const mostWaiting = 250_000;
+
+/** Who gets the answer of a call. */
+export interface Taker {
+  /** `listening` is what the hub said when it was sent. */
+  take(answer: unknown, nowUs: number, listening: number): void;
+  fail(error: LockError): void;
+  /** Whether the replication policy applies to it; then `undo` is called for an answer that was not confirmed. */
+  readonly undo?: () => void;
+}
+
+/** What has to confirm a write before it counts. */
+export interface Confirmation {
+  readonly replicas: number;
+  readonly aof: number;
+  readonly withinMs: number;
+}
+
+class Batch {
+  /** Of the first call: on a cluster, all calls of a batch are in its slot. */
+  readonly key: string;
+  readonly slot: number;
+  /** By when it must have been answered, by our clock. */
+  readonly dueAt: number;
+  readonly keys: string[] = [];
+  readonly args: string[] = [];
+  readonly takers: Taker[] = [];
+  /** Where the arguments of each call begin. */
+  readonly starts: number[] = [];
+  sentAt = 0;
+  listening = 0;
+  over = false;
+  again = false;
+
+  constructor(key: string, slot: number, dueAt: number) {
+    this.key = key;
+    this.slot = slot;
+    this.dueAt = dueAt;
+  }
+
+  fail(error: LockError): void {
+    if (this.over) return;
+    this.over = true;
+    for (const taker of this.takers) taker.fail(error);
+  }
+}
+
+/** The calls of one client. */
+export class Outbox {
+  readonly serverClock: ServerClock = new ServerClock();
+  readonly #link: Link;
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #confirmation: Confirmation | null;
+  readonly #listening: () => number;
+  /** The batches that calls of this tick are added to, by slot; all in slot 0 but on a cluster. */
+  readonly #open = new Map<number, Batch>();
+  /** What waits for a connection, in order. */
+  #waiting: Batch[] = [];
+  #waitingCalls = 0;
+  readonly #sent = new Set<Batch>();
+  /** Batches that found the script missing; nothing else is sent until they have been sent again. */
+  #missed: Batch[] = [];
+  #flushing = false;
+  #held = true;
+  #closed = false;
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    link: Link,
+    clock: Clock,
+    deadlineMs: number,
+    confirmation: Confirmation | null,
+    listening: () => number,
+  ) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+    this.#confirmation = confirmation;
+    this.#listening = listening;
+  }
+
+  /** Lets calls go; they are held until this is called for the first time. */
+  release(): void {
+    this.#held = false;
+    this.flush();
+  }
+
+  /** Adds a call to the batch of this tick. */
+  add<Name extends keyof CallArgs>(name: Name, keys: QueueKeys, args: CallArgs[Name], taker: Taker): void {
+    if (this.#closed) return taker.fail(closed());
+    const shape = calls[name];
+    const slot = this.#link.cluster ? slotOf(keys.queue) : 0;
+    const batch = this.#batchFor(keys.queue, slot);
+    for (const key of shape.keys) batch.keys.push(keys[key]);
+    batch.starts.push(batch.args.length);
+    batch.args.push(shape.letter);
+    const given: Readonly<Record<string, string>> = args;
+    for (const arg of shape.args) batch.args.push(given[arg] ?? "");
+    batch.takers.push(taker);
+  }
+
+  #batchFor(key: string, slot: number): Batch {
+    const open = this.#open.get(slot);
+    if (open !== undefined && open.takers.length < batchSize) return open;
+    if (open !== undefined) this.#close(slot, open);
+    const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs);
+    this.#open.set(slot, batch);
+    if (!this.#flushing) {
+      this.#flushing = true;
+      process.nextTick(() => this.flush());
+    }
+    return batch;
+  }
+
+  #close(slot: number, batch: Batch): void {
+    this.#open.delete(slot);
+    this.#waiting.push(batch);
+    this.#waitingCalls += batch.takers.length;
+  }
+
+  /** Sends all that has been added, if it can be sent now. */
+  flush(): void {
+    this.#flushing = false;
+    for (const [slot, batch] of this.#open) this.#close(slot, batch);
+    if (this.#held || this.#missed.length > 0 || !this.#link.isReady) {
+      if (this.#waitingCalls > mostWaiting) this.#failWaiting();
+      for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
+      return;
+    }
+    const batches = this.#waiting;
+    this.#waiting = batches.filter(({ key }) => !this.#link.canSend(key));
+    this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
+    for (const batch of batches) if (!this.#waiting.includes(batch)) this.#send(batch, false);
+    for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
+  }
+
+  #failWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingCalls = 0;
+    for (const batch of waiting) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
+  }
+
+  #send(batch: Batch, withText: boolean): void {
+    if (batch.over) return;
+    const { keys, args, key } = batch;
+    batch.sentAt = this.#clock.now();
+    batch.listening = this.#listening();
+    const until = this.serverClock.at(batch.dueAt) ?? 0;
+    const script = withText ? callsScript : digest;
+    const words = [script, String(keys.length), ...keys, String(until), ...args];
+    this.#sent.add(batch);
+    this.#wakeAt(batch.dueAt);
+    const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
+    const confirmed = this.#confirm(batch);
+    answer.then(
+      (reply) => this.#answered(batch, reply, confirmed),
+      (error: unknown) => this.#failed(batch, error),
+    );
+  }
+
+  #answered(batch: Batch, reply: unknown, confirmed: Promise<string | null> | null): void {
+    const now = this.#clock.now();
+    this.#lastAnswerAt = now;
+    this.#sent.delete(batch);
+    this.#sendMissed();
+    if (!Array.isArray(reply)) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
+    const [time, ...answers]: unknown[] = reply;
+    const nowUs = Number(asText(time));
+    this.serverClock.learn(nowUs / 1000, batch.sentAt, now);
+    if (batch.over) return;
+    if (confirmed === null) return this.#give(batch, answers, nowUs, null);
+    void confirmed.then((lack) => this.#give(batch, answers, nowUs, lack));
+  }
+
+  #give(batch: Batch, answers: readonly unknown[], nowUs: number, lack: string | null): void {
+    if (batch.over) return;
+    batch.over = true;
+    batch.takers.forEach((taker, index) => {
+      const answer = answers[index];
+      const text = asText(answer);
+      if (text.startsWith("!")) this.#refused(batch, index, text.slice(1));
+      else if (lack === null || taker.undo === undefined) taker.take(answer, nowUs, batch.listening);
+      else {
+        taker.undo();
+        taker.fail(notReplicated(lack));
+      }
+    });
+  }
+
+  #refused(batch: Batch, index: number, text: string): void {
+    const taker = batch.takers[index];
+    if (taker === undefined) return;
+    // The server's clock has stepped: what it is now has just been learnt.
+    if (text === "LATE" && !batch.again && this.#clock.now() < batch.dueAt)
+      return this.#again(batch, index, taker);
+    if (text.startsWith("READONLY")) this.#link.reconnect();
+    taker.fail(failureOf(text));
+  }
+
+  #again(batch: Batch, index: number, taker: Taker): void {
+    const { append } = calls;
+    const again = new Batch(batch.key, batch.slot, batch.dueAt);
+    again.again = true;
+    const start = batch.starts[index] ?? 0;
+    const keysBefore = batch.starts
+      .slice(0, index)
+      .reduce((sum, from) => sum + keysOfLetter(batch.args[from]), 0);
+    again.keys.push(...batch.keys.slice(keysBefore, keysBefore + append.keys.length));
+    again.starts.push(0);
+    again.args.push(...batch.args.slice(start, start + 1 + append.args.length));
+    again.takers.push(taker);
+    this.#send(again, false);
+  }
+
+  #failed(batch: Batch, error: unknown): void {
+    this.#sent.delete(batch);
+    if (isScriptMissing(error) && !batch.over) {
+      this.#missed.push(batch);
+      return this.#sendMissed();
+    }
+    this.#sendMissed();
+    const failure = sentFailure(error);
+    if (failure.message.includes("READONLY")) this.#link.reconnect();
+    batch.fail(failure);
+  }
+
+  /** Once all that was sent has come back, sends what found the script missing again, so that calls keep their order. */
+  #sendMissed(): void {
+    if (this.#missed.length === 0 || this.#sent.size > 0) return;
+    const missed = this.#missed;
+    this.#missed = [];
+    for (const batch of missed) this.#send(batch, true);
+    this.flush();
+  }
+
+  /** Asks replicas or the disk to confirm what was just sent: null if they did, else what they said. */
+  #confirm(batch: Batch): Promise<string | null> | null {
+    const policy = this.#confirmation;
+    if (policy === null || batch.takers.every(({ undo }) => undo === undefined)) return null;
+    const { replicas, aof, withinMs } = policy;
+    const [command, args] =
+      aof > 0 ? (["WAITAOF", [aof, replicas, withinMs]] as const) : (["WAIT", [replicas, withinMs]] as const);
+    return this.#link.send(command, args.map(String), batch.key).then(
+      (answer) => lackOf(answer, policy),
+      (error: unknown) =>
+        `the server did not confirm it: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+
+  // One timer for all deadlines: they come in the order in which calls were made, but for some that are sent again.
+
+  #wakeAt(moment: number): void {
+    if (moment >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = moment;
+    this.#timer = this.#clock.after(moment - this.#clock.now(), () => this.#expire());
+  }
+
+  #expire(): void {
+    this.#timer = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    const waited = this.#waiting.filter(({ dueAt }) => dueAt <= now);
+    this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > now);
+    this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
+    if (waited.length > 0 && !this.#link.isReady) this.#link.reconnect();
+    for (const batch of waited) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
+    for (const batch of [...this.#sent, ...this.#missed]) {
+      if (batch.dueAt > now) continue;
+      this.#sent.delete(batch);
+      this.#missed = this.#missed.filter((missed) => missed !== batch);
+      // Nothing has come since it was sent: the connection may be dead without knowing it.
+      if (this.#lastAnswerAt < batch.sentAt) this.#link.reconnect();
+      batch.fail(notAnswered(this.#deadlineMs));
+    }
+    this.#sendMissed();
+    for (const { dueAt } of [...this.#waiting, ...this.#sent]) this.#wakeAt(dueAt);
+  }
+
+  /** Fails all that is under way. */
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#timer = null;
+    const all = [...this.#sent, ...this.#missed, ...this.#waiting, ...this.#open.values()];
+    this.#sent.clear();
+    this.#open.clear();
+    this.#missed = [];
+    this.#waiting = [];
+    for (const batch of all) batch.fail(closed());
+  }
+}
+
+function keysOfLetter(letter: string | undefined): number {
+  return Object.values(calls).find((shape) => shape.letter === letter)?.keys.length ?? 0;
+}
+
+/** What a confirmation lacks; null if nothing. */
+function lackOf(answer: unknown, { replicas, aof }: Confirmation): string | null {
+  if (!Array.isArray(answer)) {
+    const seen = Number(asText(answer));
+    return seen >= replicas ? null : `${seen} of ${replicas} replicas confirmed it`;
+  }
+  const [local, remote]: unknown[] = answer;
+  if (Number(asText(local)) >= aof && Number(asText(remote)) >= replicas) return null;
+  return `${asText(local)} of ${aof} local and ${asText(remote)} of ${replicas} replicas have it on disk`;
+}

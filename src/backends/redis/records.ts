@@ -1,0 +1,125 @@
+/** Entries as text: what a client sends, what a record of the store says, and what is ahead; pure. */
+import type { Ahead, Entry, NewEntry, Owner, Snapshot } from "../../core/backend.ts";
+import { nothingAhead } from "../../core/grant.ts";
+import { asText } from "./link.ts";
+
+/** The whole milliseconds that a ttl has. */
+export function wholeMs(ttlMs: number): number {
+  return Math.max(1, Math.floor(ttlMs));
+}
+
+/**
+ * An entry as scripts/append.lua takes it: "<mode>,<weight>,<permits>,<channel>\0<owner as JSON>\0<metadata>", the last
+ * part only if there is metadata. The channel starts with "p" (plain) or "s" (sharded).
+ */
+export function packEntry(entry: NewEntry, owner: string, channel: string): string {
+  const { mode, weight, permits, metadata } = entry;
+  const head = `${mode === "read" ? "r" : "w"},${weight},${permits ?? ""},${channel}\0${owner}`;
+  return metadata === undefined ? head : `${head}\0${metadata}`;
+}
+
+/** An owner as JSON, which has no NUL. */
+export function packOwner({ client, host, pid, label }: Owner): string {
+  return JSON.stringify(label === undefined ? [client, host, pid] : [client, host, pid, label]);
+}
+
+/** Owners that were read lately: a queue shows the same few again and again, and many may wait. */
+const owners = new Map<string, Owner>();
+const mostOwners = 1_000;
+
+function unpackOwner(text: string): Owner {
+  const known = owners.get(text);
+  if (known !== undefined) return known;
+  const [client, host, pid, label]: unknown[] = Object.values(JSON.parse(text));
+  const named = { client: asText(client), host: asText(host), pid: Number(pid) };
+  const owner = label === undefined ? named : { ...named, label: asText(label) };
+  if (owners.size >= mostOwners) owners.clear();
+  owners.set(text, owner);
+  return owner;
+}
+
+/** The entry that a record of the store stands for, at a moment of the store's clock. */
+export function readRecord(id: string, record: string, nowUs: number): Entry {
+  const headEnd = record.indexOf("\0");
+  const ownerEnd = record.indexOf("\0", headEnd + 1);
+  const [seq = "", expiry = "", shape = ""] = record.slice(0, headEnd).split(" ", 3);
+  const [mode, weight, permits] = shape.split(",", 3);
+  return {
+    id,
+    owner: unpackOwner(record.slice(headEnd + 1, ownerEnd < 0 ? undefined : ownerEnd)),
+    mode: mode === "r" ? "read" : "write",
+    weight: Number(weight),
+    permits: permits === "" ? undefined : Number(permits),
+    seq: BigInt(seq),
+    expiresInMs: leftMs(Number(expiry), nowUs),
+    // The seq is the clock when the entry came, or a little more.
+    ageMs: Math.max(0, (nowUs - Number(seq)) / 1000),
+    metadata: ownerEnd < 0 ? undefined : record.slice(ownerEnd + 1),
+  };
+}
+
+function leftMs(expiryMs: number, nowUs: number): number {
+  return Math.max(0, expiryMs - Math.ceil(nowUs / 1000));
+}
+
+/** What scripts/append.lua answered; null if it refused. */
+export function readStanding(asked: NewEntry, answer: unknown, nowUs: number): Snapshot | null {
+  if (answer === null || answer === false) return null;
+  if (!Array.isArray(answer)) {
+    return { self: selfOf(asked, asText(answer), wholeMs(asked.ttlMs), nowUs), ahead: nothingAhead };
+  }
+  const [seq, expiry, count, weight, nearestId, nearest, writerId, writer]: unknown[] = answer;
+  return {
+    self: selfOf(asked, asText(seq), leftMs(Number(asText(expiry)), nowUs), nowUs),
+    ahead: readAhead([count, weight, nearestId, nearest, writerId, writer], nowUs),
+  };
+}
+
+function selfOf(asked: NewEntry, seq: string, expiresInMs: number, nowUs: number): Entry {
+  const { id, owner, mode, weight, permits, metadata } = asked;
+  const ageMs = Math.max(0, (nowUs - Number(seq)) / 1000);
+  return { id, owner, mode, weight, permits, seq: BigInt(seq), expiresInMs, ageMs, metadata };
+}
+
+function readAhead(parts: readonly unknown[], nowUs: number): Ahead {
+  const [count, weight, nearestId, nearest, writerId, writer] = parts.map(asText);
+  if (count === "0" || nearestId === undefined || nearestId === "") return nothingAhead;
+  const nearestEntry = readRecord(nearestId, nearest ?? "", nowUs);
+  return {
+    count: Number(count),
+    weight: Number(weight),
+    nearest: nearestEntry,
+    nearestWriter: writerOf(nearestEntry, writerId ?? "", writer ?? "", nowUs),
+  };
+}
+
+function writerOf(nearest: Entry, id: string, record: string, nowUs: number): Entry | null {
+  if (id === "") return null;
+  if (id !== "=") return readRecord(id, record, nowUs);
+  return nearest.mode === "write" ? nearest : null;
+}
+
+/** What a wake-up says: whose turn it is, and what is ahead of it. */
+export interface Wake {
+  readonly id: string;
+  readonly seq: bigint;
+  readonly ahead: Ahead;
+}
+
+/** A message on the channel of a client: a wake-up, or word of an eviction. */
+export type Message = { readonly wake: Wake } | { readonly evicted: { id: string; key: string } };
+
+/** Reads a message of scripts/queue.lua or scripts/evict.lua; null if it is none. */
+export function readMessage(message: string): Message | null {
+  const parts = message.split("\0");
+  const [id, seq, nowMs, count, weight, nearestId] = parts;
+  if (id === undefined || seq === undefined) return null;
+  if (id === "") return nowMs === undefined ? null : { evicted: { id: seq, key: parts.slice(2).join("\0") } };
+  if (!/^\d+$/.test(seq)) return null;
+  if (nowMs === undefined) return { wake: { id, seq: BigInt(seq), ahead: nothingAhead } };
+  const ahead = readAhead(
+    [count, weight, nearestId, parts.slice(6).join("\0"), "=", ""],
+    Number(nowMs) * 1000,
+  );
+  return { wake: { id, seq: BigInt(seq), ahead } };
+}

@@ -1,0 +1,17 @@
+-- Purpose: takes somebody else's entry out, tells its owner, and leaves word for its next renewal.
+-- Keys: queue, order, evicted
+-- Arguments: id, seq
+-- Returns: 1 if it was there and had not expired, with that seq unless that is "", else 0
+
+local function evict(queue, order, evicted, id, seq)
+  local record = redis.call('HGET', queue, id)
+  local removed = remove(queue, order, id, seq)
+  if removed == 0 then return 0 end
+  -- No longer than the entry would have lived: by then its owner has asked, or has died.
+  local expiry = text(expiryOf(record))
+  redis.call('HSET', evicted, id, string.match(record, '^%d+'))
+  redis.call('PEXPIREAT', evicted, expiry, 'NX')
+  redis.call('PEXPIREAT', evicted, expiry, 'GT')
+  publish(record, '\0' .. id .. '\0' .. queue)
+  return 1
+end

@@ -1,0 +1,109 @@
+/** Reads the URLs that name a Redis: which servers, who we are, and options; connects to nothing. */
+import { invalid } from "../../core/errors.ts";
+
+/** What a URL says. */
+export interface RedisAddress {
+  readonly kind: "server" | "sentinel" | "cluster";
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  readonly tls: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly db: number;
+  /** Which primary the Sentinels watch. */
+  readonly primary: string;
+  readonly options: ReadonlyMap<string, string>;
+}
+
+const kinds: Readonly<Record<string, Pick<RedisAddress, "kind" | "tls">>> = {
+  redis: { kind: "server", tls: false },
+  rediss: { kind: "server", tls: true },
+  "redis+sentinel": { kind: "sentinel", tls: false },
+  "rediss+sentinel": { kind: "sentinel", tls: true },
+  "redis+cluster": { kind: "cluster", tls: false },
+  "rediss+cluster": { kind: "cluster", tls: true },
+};
+
+/** Options that a URL may carry after "?". */
+const optionNames = [
+  "prefix",
+  "deadlineMs",
+  "replicas",
+  "aof",
+  "confirmWithinMs",
+  "health",
+  "client",
+  "sentinelUsername",
+  "sentinelPassword",
+];
+
+/** Reads a URL. The messages of its errors show no part of it that may be secret. */
+export function readRedisUrl(url: string): RedisAddress {
+  const match = /^([a-z+]+):\/\/(?:([^@/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/.exec(url);
+  const known = match?.[1] === undefined ? undefined : kinds[match[1]];
+  if (match === null || known === undefined) {
+    throw invalid("a URL of Redis looks like redis://user:password@host:6379/0", { backend: "redis" });
+  }
+  const [, , login, hosts = "", path = "", query = ""] = match;
+  const [username, password] = readLogin(login);
+  const parts = path.split("/").filter((part) => part !== "");
+  if (known.kind === "sentinel" && parts.length === 0) {
+    throw invalid("say which primary: redis+sentinel://host:26379/<name of the primary>", {
+      backend: "redis",
+    });
+  }
+  const primary = known.kind === "sentinel" ? decodeURIComponent(parts.shift() ?? "") : "";
+  const port = known.kind === "sentinel" ? 26_379 : 6_379;
+  return {
+    ...known,
+    hosts: (hosts === "" ? "127.0.0.1" : hosts).split(",").map((host) => readHost(host, port)),
+    username,
+    password,
+    db: readDb(parts[0], known.kind),
+    primary,
+    options: readOptions(query),
+  };
+}
+
+function readLogin(login: string | undefined): readonly [string | undefined, string | undefined] {
+  if (login === undefined || login === "") return [undefined, undefined];
+  const colon = login.indexOf(":");
+  // A user alone is one without a password.
+  if (colon < 0) return [decodeURIComponent(login), undefined];
+  const username = decodeURIComponent(login.slice(0, colon));
+  return [username === "" ? undefined : username, decodeURIComponent(login.slice(colon + 1))];
+}
+
+function readHost(text: string, defaultPort: number): { host: string; port: number } {
+  const match = /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(text);
+  const port = match?.[2] === undefined ? defaultPort : Number(match[2]);
+  if (match?.[1] === undefined || port < 1 || port > 65_535) {
+    throw invalid("a host in a URL of Redis is a name or an address, and a port after a colon", {
+      backend: "redis",
+    });
+  }
+  return { host: match[1].replace(/^\[|\]$/g, ""), port };
+}
+
+function readDb(part: string | undefined, kind: RedisAddress["kind"]): number {
+  if (part === undefined) return 0;
+  if (!/^\d+$/.test(part))
+    throw invalid("the path of a URL of Redis is a database's number", { backend: "redis" });
+  if (kind === "cluster" && part !== "0")
+    throw invalid("a cluster has only database 0", { backend: "redis" });
+  return Number(part);
+}
+
+function readOptions(query: string): ReadonlyMap<string, string> {
+  const options = new Map(new URLSearchParams(query));
+  for (const name of options.keys()) {
+    if (!optionNames.includes(name)) {
+      throw invalid(
+        `a URL of Redis has no option ${JSON.stringify(name)}; it has ${optionNames.join(", ")}`,
+        {
+          backend: "redis",
+        },
+      );
+    }
+  }
+  return options;
+}

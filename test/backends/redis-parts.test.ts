@@ -1,0 +1,369 @@
+/** The pure parts of the Redis backend: keys and slots, records, URLs, the server's clock; and batches, over a link by hand. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { redisBackend } from "../../src/backends/redis/index.ts";
+import { hashTagOf, keysOf, nameOfKey, patternOf, slotOf, tagOfSlot } from "../../src/backends/redis/keys.ts";
+import { readInfo } from "../../src/backends/redis/health.ts";
+import type { Link } from "../../src/backends/redis/link.ts";
+import { Outbox } from "../../src/backends/redis/outbox.ts";
+import { packEntry, packOwner, readMessage, readRecord } from "../../src/backends/redis/records.ts";
+import { ServerClock } from "../../src/backends/redis/server-clock.ts";
+import { readRedisUrl } from "../../src/backends/redis/url.ts";
+import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
+
+const names = fc.string({ minLength: 1, unit: "grapheme" }).filter((name) => !name.includes("\0"));
+
+describe("keys", () => {
+  it("of different names are different, and say their name", () => {
+    fc.assert(
+      fc.property(names, names, (one, two) => {
+        const [a, b] = [keysOf("p:", one), keysOf("p:", two)];
+        expect(nameOfKey("p:", a.queue)).toBe(one);
+        expect(nameOfKey("p:", a.order)).toBeNull();
+        if (one !== two) expect(new Set([...Object.values(a), ...Object.values(b)]).size).toBe(6);
+      }),
+    );
+  });
+
+  it("of one queue share a slot, whatever its name", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(names, fc.constantFrom("}", "}x", "{", "{}", "\u0001", "\u0001}", "a{b}c")),
+        (name) => {
+          expect(new Set(Object.values(keysOf("p:", name)).map(slotOf)).size).toBe(1);
+        },
+      ),
+    );
+  });
+
+  it("have the slots that the specification of Redis Cluster gives", () => {
+    expect(slotOf("123456789")).toBe(0x31c3);
+    expect(hashTagOf("{user1000}.following")).toBe("user1000");
+    expect(hashTagOf("foo{}{bar}")).toBe("foo{}{bar}");
+    expect(hashTagOf("foo{{bar}}zap")).toBe("{bar");
+  });
+
+  it("exist for every slot", () => {
+    for (const slot of [0, 1, 8_191, 16_383]) expect(slotOf(`x{${tagOfSlot(slot)}}`)).toBe(slot);
+  });
+
+  it("are found by a pattern that takes no character of a name for its own", () => {
+    expect(patternOf("p:", "a*[b]?\\")).toBe("p:{a\\*\\[b\\]\\?\\\\*}");
+  });
+});
+
+describe("records", () => {
+  const entry = {
+    id: "i",
+    owner: { client: "c", host: "h\0ost", pid: 7, label: "l,a b" },
+    mode: "read" as const,
+    weight: 3,
+    permits: 9,
+    ttlMs: 1_000,
+  };
+
+  it("come back as they were", () => {
+    fc.assert(
+      fc.property(fc.option(fc.string({ unit: "grapheme" }), { nil: undefined }), (metadata) => {
+        const packed = packEntry({ ...entry, metadata }, packOwner(entry.owner), "pholdfast: client,1");
+        const read = readRecord("i", `1700000000000000 1700000001000 ${packed}`, 1_700_000_000_500_000);
+        expect(read).toMatchObject({
+          id: "i",
+          mode: "read",
+          weight: 3,
+          permits: 9,
+          owner: entry.owner,
+          metadata,
+        });
+        expect(read.seq).toBe(1_700_000_000_000_000n);
+        expect([read.expiresInMs, read.ageMs]).toEqual([500, 500]);
+      }),
+    );
+  });
+
+  it("never show more life than is left", () => {
+    const packed = packEntry(entry, "[]", "");
+    expect(readRecord("i", `1 2 ${packed}`, 1_001).expiresInMs).toBe(0);
+    expect(readRecord("i", `1 2 ${packed}`, 999).expiresInMs).toBe(1);
+  });
+});
+
+describe("messages", () => {
+  it("that say nothing are ignored", () => {
+    for (const text of ["", "x", "id\0no number", "\0evicted without a key"])
+      expect(readMessage(text)).toBeNull();
+  });
+
+  it("of a wake-up carry what is ahead", () => {
+    expect(readMessage("id\u000017")).toMatchObject({ wake: { id: "id", seq: 17n, ahead: { count: 0 } } });
+    const packed = packEntry(
+      {
+        id: "n",
+        owner: { client: "c", host: "h", pid: 1 },
+        mode: "read",
+        weight: 1,
+        ttlMs: 1,
+        metadata: "a\0b",
+      },
+      '["c","h",1]',
+      "p",
+    );
+    expect(readMessage(`id\u000017\u00001000\u00002\u00002\u0000n\u000016 5000 ${packed}`)).toMatchObject({
+      wake: {
+        ahead: { count: 2, weight: 2, nearest: { id: "n", seq: 16n, metadata: "a\0b" }, nearestWriter: null },
+      },
+    });
+  });
+
+  it("of an eviction carry the key", () => {
+    expect(readMessage("\0id\0p:{name}")).toEqual({ evicted: { id: "id", key: "p:{name}" } });
+  });
+});
+
+describe("a URL", () => {
+  it("names servers, a user, a database and settings", () => {
+    expect(readRedisUrl("rediss://me:p%40ss@h:7000/3?prefix=x:&replicas=2")).toMatchObject({
+      kind: "server",
+      tls: true,
+      hosts: [{ host: "h", port: 7_000 }],
+      username: "me",
+      password: "p@ss",
+      db: 3,
+    });
+    expect(readRedisUrl("redis+sentinel://a,[::1]:27000/main/2")).toMatchObject({
+      kind: "sentinel",
+      hosts: [
+        { host: "a", port: 26_379 },
+        { host: "::1", port: 27_000 },
+      ],
+      primary: "main",
+      db: 2,
+    });
+    expect(readRedisUrl("redis+cluster://:pw@a:1,b:2")).toMatchObject({ kind: "cluster", password: "pw" });
+  });
+
+  it.each([
+    "redis://h:99999",
+    "redis://h/x",
+    "redis+cluster://h/1",
+    "redis+sentinel://h",
+    "redis://h?timeout=1",
+    "redis://h:secret:1",
+  ])("that is wrong is refused without showing it: %s", (url) => {
+    expect(() => readRedisUrl(url)).toThrow(TypeError);
+    expect(() => readRedisUrl(url)).not.toThrow(/secret|99999/);
+  });
+
+  it("has only settings that make sense", () => {
+    expect(() => redisBackend({ url: "redis://h?deadlineMs=x" })).toThrow(/deadlineMs/);
+    expect(() => redisBackend({ url: "redis://h?client=other" })).toThrow(/client/);
+    expect(() => redisBackend({ url: "redis://h?replicas=1&deadlineMs=500" })).toThrow(/confirmWithinMs/);
+  });
+});
+
+describe("the server's clock", () => {
+  it("is never taken to be earlier than it is", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(500), fc.nat(500), fc.nat(5_000)), { minLength: 1 }),
+        fc.integer({ min: -1e6, max: 1e6 }),
+        (trips, offset) => {
+          const clock = new ServerClock();
+          let now = 0;
+          for (const [there, back, pause] of trips) {
+            clock.learn(now + there + offset, now, now + there + back);
+            now += there + back + pause;
+            expect(clock.at(now)).toBeGreaterThanOrEqual(now + offset);
+          }
+          expect(clock.steps).toBe(0);
+        },
+      ),
+    );
+  });
+
+  it("is followed over a step forward and back", () => {
+    const clock = new ServerClock();
+    clock.learn(1_000, 0, 1);
+    clock.learn(61_000, 10, 11);
+    expect(clock.at(11)).toBeGreaterThanOrEqual(61_000);
+    clock.learn(1_030, 30, 31);
+    expect(clock.at(31)).toBeLessThan(1_100);
+    expect(clock.steps).toBe(2);
+  });
+});
+
+it("INFO is read field by field", () => {
+  const info = readInfo("# Server\r\nredis_version:7.0.15\r\nconfig_file:/a:b\r\n");
+  expect([info.get("redis_version"), info.get("config_file")]).toEqual(["7.0.15", "/a:b"]);
+});
+
+/** A link that keeps what is sent, to be answered by hand. */
+class HandLink implements Link {
+  readonly library = "ioredis";
+  readonly cluster = false;
+  readonly inOrder = true;
+  readonly lastError = null;
+  isReady = true;
+  reconnects = 0;
+  readonly sent: Array<{
+    command: string;
+    args: readonly string[];
+    answer: (reply: unknown) => void;
+    fail: (error: Error) => void;
+  }> = [];
+
+  canSend(): boolean {
+    return this.isReady;
+  }
+  start(): void {}
+  send(command: string, args: readonly string[]): Promise<unknown> {
+    return new Promise((answer, fail) => this.sent.push({ command, args, answer, fail }));
+  }
+  async sendToAll(): Promise<readonly unknown[]> {
+    return [];
+  }
+  async sendTo(): Promise<unknown> {
+    return null;
+  }
+  listen(): never {
+    throw new Error("nobody listens");
+  }
+  reconnect(): void {
+    this.reconnects += 1;
+  }
+  async close(): Promise<void> {}
+}
+
+describe("the outbox", () => {
+  const keys = keysOf("p:", "a");
+
+  function setUp(confirmation: { replicas: number; aof: number; withinMs: number } | null = null) {
+    const [link, clock] = [new HandLink(), new ManualClock()];
+    const outbox = new Outbox(link, clock, 1_000, confirmation, () => 1);
+    outbox.release();
+    const said: string[] = [];
+    const remove = (id: string): void =>
+      outbox.add(
+        "remove",
+        keys,
+        { id, seq: "" },
+        {
+          take: (answer) => said.push(`${id} ${String(answer)}`),
+          fail: ({ code }) => said.push(`${id} ${code}`),
+        },
+      );
+    const append = (id: string): void =>
+      outbox.add(
+        "append",
+        keys,
+        { id, ttlMs: "1", entry: "w,1,,", atOnce: "0" },
+        {
+          take: (answer) => said.push(`${id} ${String(answer)}`),
+          fail: ({ code }) => said.push(`${id} ${code}`),
+          undo: () => said.push(`${id} undone`),
+        },
+      );
+    return { link, clock, outbox, said, remove, append };
+  }
+
+  it("sends the calls of one tick together, and gives each its own answer", async () => {
+    const { link, said, remove } = setUp();
+    for (const id of ["a", "b", "c"]) remove(id);
+    await settle();
+    expect(link.sent.length).toBe(1);
+    link.sent[0]?.answer(["1000000", 1, "!WRONGTYPE somebody else's key", 0]);
+    await settle();
+    expect(said).toEqual(["a 1", "b LOCK_UNAVAILABLE", "c 0"]);
+  });
+
+  it("gives up what is not answered by the deadline, and the connection with it", async () => {
+    const { link, clock, said, remove } = setUp();
+    remove("a");
+    await settle();
+    await clock.advance(1_000);
+    expect(said).toEqual(["a LOCK_OUTCOME_UNKNOWN"]);
+    expect(link.reconnects).toBe(1);
+    link.sent[0]?.answer(["1000000", 1]);
+    await settle();
+    expect(said.length).toBe(1);
+  });
+
+  it("gives up what could not be sent, and never sends it", async () => {
+    const { link, clock, outbox, said, remove } = setUp();
+    link.isReady = false;
+    remove("a");
+    await settle();
+    await clock.advance(1_000);
+    expect(said).toEqual(["a LOCK_UNAVAILABLE"]);
+    link.isReady = true;
+    outbox.flush();
+    expect(link.sent).toEqual([]);
+  });
+
+  it("keeps the order of calls when the server has lost the script", async () => {
+    const { link, said, remove } = setUp();
+    remove("a");
+    await settle();
+    remove("b");
+    await settle();
+    link.sent[0]?.fail(new Error("NOSCRIPT No matching script"));
+    await settle();
+    remove("c");
+    await settle();
+    expect(link.sent.length).toBe(2);
+    link.sent[1]?.fail(new Error("NOSCRIPT No matching script"));
+    await settle();
+    expect(link.sent.map(({ command }) => command)).toEqual([
+      "EVALSHA",
+      "EVALSHA",
+      "EVAL",
+      "EVAL",
+      "EVALSHA",
+    ]);
+    expect(link.sent.slice(2).map(({ args }) => args.at(-2))).toEqual(["a", "b", "c"]);
+    for (const { answer } of link.sent.slice(2)) answer(["1", 1]);
+    await settle();
+    expect(said).toEqual(["a 1", "b 1", "c 1"]);
+  });
+
+  it("sends an append once more that the server called late although it was not", async () => {
+    const { link, said, append, remove } = setUp();
+    remove("first");
+    await settle();
+    link.sent[0]?.answer(["1000000", 1]);
+    await settle();
+    remove("x");
+    append("a");
+    await settle();
+    link.sent[1]?.answer(["61000000", 1, "!LATE"]);
+    await settle();
+    expect(link.sent[2]?.args.slice(-5)).toEqual(["a", "a", "1", "w,1,,", "0"]);
+    expect(Number(link.sent[2]?.args[4])).toBeGreaterThan(61_000);
+    link.sent[2]?.answer(["61000001", "!LATE"]);
+    await settle();
+    expect(said).toEqual(["first 1", "x 1", "a LOCK_UNAVAILABLE"]);
+  });
+
+  it("takes back what too few replicas have confirmed", async () => {
+    const { link, said, append } = setUp({ replicas: 2, aof: 0, withinMs: 100 });
+    append("a");
+    await settle();
+    expect(
+      link.sent.map(({ command, args }) => [command, ...args.slice(0, command === "WAIT" ? 2 : 0)]),
+    ).toEqual([["EVALSHA"], ["WAIT", "2", "100"]]);
+    link.sent[0]?.answer(["1", "17"]);
+    await settle();
+    expect(said).toEqual([]);
+    link.sent[1]?.answer(1);
+    await settle();
+    expect(said).toEqual(["a undone", "a LOCK_UNAVAILABLE"]);
+  });
+
+  it("fails everything when it is closed, and takes nothing more", async () => {
+    const { outbox, said, remove } = setUp();
+    remove("a");
+    outbox.close();
+    remove("b");
+    expect(said).toEqual(["a LOCK_CLOSED", "b LOCK_CLOSED"]);
+  });
+});

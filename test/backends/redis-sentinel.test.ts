@@ -1,0 +1,97 @@
+/** The Redis backend on a primary with a replica, watched by a Sentinel. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ask, startSentinel } from "../../scripts/lib/redis-servers.mjs";
+import { redisBackend } from "../../src/backends/redis/index.ts";
+import { LockManager } from "../../src/core/manager.ts";
+import { backendContract } from "../../src/testing/index.ts";
+import { byUrl, contractStore } from "../helpers/redis.ts";
+
+const runner = { describe, it };
+let watched: Awaited<ReturnType<typeof startSentinel>>;
+let looker: Redis;
+let url: string;
+
+beforeAll(async () => {
+  watched = await startSentinel();
+  const sentinels = watched.sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
+  looker = new Redis({ sentinels, name: watched.name });
+  url = `redis+sentinel://${sentinels.map(({ host, port }) => `${host}:${port}`).join(",")}/${watched.name}`;
+});
+
+afterAll(async () => {
+  looker.disconnect();
+  await Promise.all([...watched.sentinels, ...watched.servers].map(({ server }) => server.remove()));
+});
+
+for (const library of ["ioredis", "redis"] as const) {
+  backendContract({
+    name: `redis by Sentinel, ${library}`,
+    open: () => contractStore(url, byUrl(library), (prefix) => looker.keys(`${prefix}*`)),
+    runner,
+    interleavings: 30,
+    // A client first asks a Sentinel and then makes two connections: entries have to outlive that on a busy machine.
+    shortMs: 1_500,
+    lagMs: 300,
+    patienceMs: 10_000,
+  });
+}
+
+describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) => {
+  it("is followed: waits go on, nobody holds twice, and tokens grow", async () => {
+    const pair = await startSentinel();
+    const address = pair.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const open = (): LockManager =>
+      new LockManager(
+        redisBackend({
+          url: `redis+sentinel://${address}/${pair.name}?client=${library}`,
+          deadlineMs: 8_000,
+        }),
+      );
+    const managers = [open(), open()];
+    const tokens: bigint[] = [];
+    let inside = 0;
+    let wrong = 0;
+    let failed = 0;
+    let on = true;
+    const loops = managers.map(async (locks) => {
+      while (on) {
+        await locks
+          .request("counter", { ttl: "20s" }, async (lock) => {
+            inside += 1;
+            if (inside > 1) wrong += 1;
+            tokens.push(lock.token);
+            await sleep(5);
+            inside -= 1;
+          })
+          .catch(() => {
+            failed += 1;
+          });
+      }
+    });
+    try {
+      const startedAt = performance.now();
+      while (tokens.length < 20 && performance.now() - startedAt < 20_000) await sleep(20);
+      expect(tokens.length).toBeGreaterThanOrEqual(20);
+      // The replica has everything: this fail-over loses nothing.
+      await ask(pair.servers[0]?.port ?? 0, "wait", "1", "1000");
+      await pair.servers[0]?.server.kill();
+      const killedAt = performance.now();
+      const promoted = async (): Promise<boolean> =>
+        (await ask(pair.servers[1]?.port ?? 0, "role")).startsWith("master");
+      while (!(await promoted())) await sleep(50);
+      const atPromotion = tokens.length;
+      while (tokens.length < atPromotion + 20 && performance.now() - killedAt < 40_000) await sleep(50);
+      expect(tokens.length).toBeGreaterThanOrEqual(atPromotion + 20);
+    } finally {
+      on = false;
+      await Promise.all(loops);
+      await Promise.all(managers.map((locks) => locks.close()));
+      await Promise.all([...pair.sentinels, ...pair.servers].map(({ server }) => server.remove()));
+    }
+    expect(wrong).toBe(0);
+    expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(failed).toBeLessThan(50);
+  }, 90_000);
+});
