@@ -1,0 +1,120 @@
+/**
+ * Calls to etcd as the rest of the backend makes them: what surely was not done is tried again for a while, elsewhere;
+ * what failed for good becomes a LockError that says what happened and what to do.
+ */
+import type { Clock } from "../../core/clock.ts";
+import { LockError } from "../../core/errors.ts";
+import type { EtcdClient } from "./client/client.ts";
+import type { Init } from "./client/codec.ts";
+import { EtcdError, status } from "./client/errors.ts";
+import type { Method } from "./client/methods.ts";
+
+/** Between two tries, in milliseconds: an election takes about a second. */
+const pauseMs = 50;
+
+/** Makes calls with patience. */
+export class Calls {
+  readonly client: EtcdClient;
+  readonly #clock: Clock;
+  readonly #patienceMs: number;
+  #closed = false;
+
+  constructor(client: EtcdClient, clock: Clock, patienceMs: number) {
+    this.client = client;
+    this.#clock = clock;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** A call that may be made twice: it changes nothing, or nothing more the second time. */
+  read<Request, Response>(
+    what: string,
+    method: Method<Request, Response>,
+    request: Init<Request>,
+    deadlineMs?: number,
+  ): Promise<Response> {
+    return this.#make(what, method, request, deadlineMs, () => true);
+  }
+
+  /** A call that is sent again only where it surely was not carried out. */
+  write<Request, Response>(
+    what: string,
+    method: Method<Request, Response>,
+    request: Init<Request>,
+  ): Promise<Response> {
+    return this.#make(what, method, request, undefined, (error) => error.notDone);
+  }
+
+  /** Calls that are under way reject, and none is made any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.client.close();
+  }
+
+  async #make<Request, Response>(
+    what: string,
+    method: Method<Request, Response>,
+    request: Init<Request>,
+    deadlineMs: number | undefined,
+    mayRepeat: (error: EtcdError) => boolean,
+  ): Promise<Response> {
+    const until = this.#clock.now() + this.#patienceMs;
+    for (;;) {
+      try {
+        return await this.client.call(method, request, { deadlineMs });
+      } catch (error) {
+        if (this.#closed) throw closedError(error);
+        const again = error instanceof EtcdError && isPassing(error) && mayRepeat(error);
+        if (!again || this.#clock.now() + pauseMs > until) throw asLockError(what, error);
+      }
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, pauseMs * (0.5 + Math.random()));
+      });
+    }
+  }
+}
+
+/** The error of a client that was closed. */
+export function closedError(cause?: unknown): LockError {
+  return new LockError("LOCK_CLOSED", "this client of etcd was closed", { backend: "etcd", cause });
+}
+
+/** Whether a call was refused because its lease does not exist any more. */
+export function isLeaseGone(error: unknown): boolean {
+  return (
+    error instanceof LockError && error.cause instanceof EtcdError && error.cause.status === status.notFound
+  );
+}
+
+/** Whether a failure may pass by itself: a server that is away, without a leader, overloaded, or that wants a new token. */
+function isPassing({ status: code, message }: EtcdError): boolean {
+  if (code === status.unavailable || code === status.deadlineExceeded) return true;
+  return /too many requests|invalid auth token|auth store is old/.test(message);
+}
+
+function asLockError(what: string, error: unknown): LockError {
+  if (!(error instanceof EtcdError)) {
+    return new LockError("LOCK_OUTCOME_UNKNOWN", `etcd: ${what} failed: ${String(error)}`, {
+      backend: "etcd",
+      cause: error,
+    });
+  }
+  const code = error.notDone ? "LOCK_UNAVAILABLE" : "LOCK_OUTCOME_UNKNOWN";
+  const advice = adviceOn(error);
+  const text = `etcd: ${what} failed${error.notDone ? "" : ", and may or may not have happened"}: ${error.message}`;
+  return new LockError(code, advice === null ? text : `${text}; ${advice}`, {
+    backend: "etcd",
+    cause: error,
+  });
+}
+
+function adviceOn({ status: code, message }: EtcdError): string | null {
+  if (/database space exceeded/.test(message)) {
+    return "the store is full: compact and defragment it, then clear the alarm (etcdctl alarm disarm)";
+  }
+  if (/user name is empty/.test(message))
+    return "the cluster asks for a user: give auth, or user:password in the URL";
+  if (code === status.permissionDenied)
+    return "grant the user a role that may read and write below the prefix";
+  if (/authentication failed/.test(message)) return "check user and password";
+  return null;
+}

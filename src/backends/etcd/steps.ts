@@ -1,0 +1,155 @@
+/** The transactions of this backend, as requests, and what their answers say about a queue. When they are sent is left to backend.ts. */
+import type { Ahead, Entry, NewEntry } from "../../core/backend.ts";
+import type { Init } from "./client/codec.ts";
+import { type KeyValue, type RangeRequest, sortOrder, sortTarget } from "./client/messages/kv.ts";
+import {
+  type Compare,
+  compareTarget,
+  type RequestOp,
+  type ResponseOp,
+  type TxnRequest,
+} from "./client/messages/txn.ts";
+import type { KeyRange, Layout } from "./layout.ts";
+
+/** How many entries ahead are counted one by one when an entry asks again where it stands; more count as so many. */
+export const mostCounted = 1_000n;
+
+/** The key was created at this revision; at 0n: it does not exist, nor does any key in a range. */
+export function createdAt(key: Buffer, createRevision: bigint, rangeEnd?: Buffer): Init<Compare> {
+  return { target: compareTarget.create, key, createRevision, rangeEnd };
+}
+
+const newestFirst = { sortOrder: sortOrder.descend, sortTarget: sortTarget.create } as const;
+const oldestFirst = { sortOrder: sortOrder.ascend, sortTarget: sortTarget.create } as const;
+
+/** All entries of a range, first to last. */
+export function inOrder(range: KeyRange): Init<RangeRequest> {
+  return { ...range, ...oldestFirst };
+}
+
+/** Put the entry unless it is there, and look at what is ahead. */
+export function putRequest(
+  layout: Layout,
+  queue: string,
+  asked: NewEntry,
+  key: Buffer,
+  value: Buffer,
+  lease: bigint,
+): Init<TxnRequest> {
+  const compare = [createdAt(key, 0n)];
+  const isWriter = asked.mode === "write";
+  if (asked.onlyIfGranted === true && asked.permits === undefined) {
+    const blocking = isWriter ? layout.entries(queue) : layout.writers(queue);
+    compare.push(createdAt(blocking.key, 0n, blocking.rangeEnd));
+  }
+  const looks =
+    asked.permits === undefined
+      ? [
+          // The entry itself is the newest; the one ahead of it comes next.
+          { range: { ...layout.entries(queue), ...newestFirst, limit: 2n } },
+          { range: { ...layout.writers(queue), ...newestFirst, limit: isWriter ? 2n : 1n } },
+        ]
+      : [{ range: inOrder(layout.entries(queue)) }];
+  return {
+    compare,
+    success: [{ put: { key, value, lease } }, ...looks],
+    failure: [{ range: { key } }],
+  };
+}
+
+/** Put the entry if nobody has joined since this revision. */
+export function putBehind(
+  range: KeyRange,
+  revision: bigint,
+  key: Buffer,
+  value: Buffer,
+  lease: bigint,
+): Init<TxnRequest> {
+  const { target, createRevision } = { target: compareTarget.create, createRevision: revision + 1n };
+  return {
+    compare: [createdAt(key, 0n), { ...range, target, createRevision, result: 2 }],
+    success: [{ put: { key, value, lease } }],
+    failure: [],
+  };
+}
+
+/** Look at what is ahead of an entry, if it still is there. */
+export function findRequest(
+  layout: Layout,
+  queue: string,
+  asked: NewEntry,
+  key: Buffer,
+  seq: bigint,
+): Init<TxnRequest> {
+  const maxCreateRevision = seq - 1n;
+  const nearest = { ...newestFirst, maxCreateRevision, limit: 1n };
+  const looks: Init<RequestOp>[] =
+    asked.permits === undefined
+      ? [
+          { range: { ...layout.entries(queue), ...nearest } },
+          { range: { ...layout.writers(queue), ...nearest } },
+          { range: { ...layout.entries(queue), maxCreateRevision, keysOnly: true, limit: mostCounted } },
+        ]
+      : [{ range: { ...inOrder(layout.entries(queue)), maxCreateRevision } }];
+  return { compare: [createdAt(key, seq)], success: looks };
+}
+
+/** Take out an entry, if it is the one that is meant. */
+export function removal(key: Buffer, seq: bigint | undefined): Init<RequestOp> {
+  const taking = { deleteRange: { key } };
+  if (seq === undefined) return taking;
+  return { txn: { compare: [createdAt(key, seq)], success: [taking] } };
+}
+
+/** How many keys a removal has deleted. */
+export function removed(answers: readonly ResponseOp[]): number {
+  return answers.reduce(
+    (sum, { deleteRange, txn }) => sum + Number(deleteRange?.deleted ?? 0n) + removed(txn?.responses ?? []),
+    0,
+  );
+}
+
+/** What is ahead, from the answer to putRequest. */
+export function aheadOfTail(looks: readonly ResponseOp[], seq: bigint, show: (kv: KeyValue) => Entry): Ahead {
+  const [all, writers] = looks.map(({ range }) => range);
+  if (writers === undefined) return aheadIn((all?.kvs ?? []).filter(isBefore(seq)).map(show));
+  const count = Math.max(0, Number(all?.count ?? 1n) - 1);
+  const [nearest, writer] = [all?.kvs.find(isBefore(seq)), writers.kvs.find(isBefore(seq))];
+  return ahead(count, nearest, writer, show);
+}
+
+/** What is ahead, from the answer to findRequest. */
+export function aheadInMiddle(looks: readonly ResponseOp[], show: (kv: KeyValue) => Entry): Ahead {
+  const [all, writers, counted] = looks.map(({ range }) => range);
+  if (counted === undefined) return aheadIn((all?.kvs ?? []).map(show));
+  return ahead(counted.kvs.length, all?.kvs[0], writers?.kvs[0], show);
+}
+
+function ahead(
+  count: number,
+  nearest: KeyValue | undefined,
+  writer: KeyValue | undefined,
+  show: (kv: KeyValue) => Entry,
+): Ahead {
+  return {
+    count,
+    // Each entry of a lock weighs one.
+    weight: count,
+    nearest: nearest === undefined ? null : show(nearest),
+    nearestWriter: writer === undefined ? null : show(writer),
+  };
+}
+
+/** What is ahead of somebody behind all these. */
+export function aheadIn(entries: readonly Entry[]): Ahead {
+  return {
+    count: entries.length,
+    weight: entries.reduce((sum, { weight }) => sum + weight, 0),
+    nearest: entries.at(-1) ?? null,
+    nearestWriter: entries.findLast(({ mode }) => mode === "write") ?? null,
+  };
+}
+
+function isBefore(seq: bigint): (kv: KeyValue) => boolean {
+  return ({ createRevision }) => createRevision < seq;
+}
