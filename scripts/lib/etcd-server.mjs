@@ -84,8 +84,9 @@ async function makeNode(index, port, peerPort, members, { args = [], scheme = "h
     "initial-advertise-peer-urls": peer,
     "initial-cluster": members,
     "initial-cluster-state": "new",
-    "initial-cluster-token": folder,
-    "log-level": "warn",
+    // Members whose lists are the same belong together, so no two clusters on this machine may share a token.
+    "initial-cluster-token": members,
+    "log-level": "error",
     logger: "zap",
     ...pace,
   };

@@ -34,7 +34,7 @@ export async function etcdStore(
 }
 
 /** The ids of all leases of a cluster. */
-async function leases(endpoint: string): Promise<readonly string[]> {
+export async function leases(endpoint: string): Promise<readonly string[]> {
   const answer = await ask(endpoint, "lease/leases", {});
   return [...answer.matchAll(/"ID":"(-?\d+)"/g)].map(([, id]) => id ?? "");
 }

@@ -21,6 +21,16 @@ export async function etcdctl(node: EtcdNode, ...args: readonly string[]): Promi
   return stdout.trim();
 }
 
+/** The node that leads now; waits until there is one. */
+export async function leaderOf(nodes: readonly EtcdNode[]): Promise<EtcdNode> {
+  for (;;) {
+    for (const node of nodes) {
+      if ((await node.metric("etcd_server_is_leader").catch(() => 0)) === 1) return node;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 /** Files and contents of an authority with a certificate for a server on loopback and one for a client. */
 export interface Certificates {
   readonly ca: Buffer;
