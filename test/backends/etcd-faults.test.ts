@@ -166,9 +166,9 @@ describe("compaction", () => {
       if (client === undefined) throw new Error("no client");
       return recorded.once(`w${turn}`, client, "a");
     });
-    let over = false;
+    const over = new AbortController();
     const compacting = (async () => {
-      for (let turn = 1; !over; turn++) {
+      for (let turn = 1; !over.signal.aborted; turn++) {
         const revision = /"revision":"(\d+)"/.exec(
           await ask(node.endpoint, "kv/range", { key: "YQ==" }),
         )?.[1];
@@ -179,7 +179,7 @@ describe("compaction", () => {
       }
     })();
     await Promise.all(waits);
-    over = true;
+    over.abort();
     await compacting;
     expect(recorded.grants).toBe(100);
     const { verdict, violations } = recorded.judge(await leaks(node.endpoint));

@@ -76,15 +76,15 @@ export class Recorded {
     lock: Lock,
     forMs: number,
   ): Promise<void> {
-    let lost = false;
-    lock.signal.addEventListener("abort", () => {
-      lost = true;
+    const { signal } = lock;
+    signal.addEventListener("abort", () => {
       this.losses += 1;
       this.history.record({ ...about, f: "lost", type: "ok" });
     });
-    for (const endAt = performance.now() + forMs; performance.now() < endAt && !lost;) {
+    const endAt = performance.now() + forMs;
+    while (performance.now() < endAt && !signal.aborted) {
       await sleep(Math.min(lookMs, forMs));
-      if (lost || !lock.held) continue;
+      if (signal.aborted || !lock.held) continue;
       this.history.record({ ...about, f: "held", type: "ok" });
       this.history.record({ ...about, f: "renew", type: "invoke" });
       this.history.record({ ...about, f: "renew", type: "ok", validUntil: believedUntil(lock) });
