@@ -1,4 +1,4 @@
-/** Throwaway etcd servers on loopback for tests and benches: one node, or a cluster; breaking them is left to server-process.mjs. */
+/** Throwaway etcd servers for tests and benches: one node, or a cluster; breaking them is left to server-process.mjs. */
 import { freePorts, makeFolder, ServerProcess } from "./server-process.mjs";
 
 /**
@@ -9,26 +9,36 @@ import { freePorts, makeFolder, ServerProcess } from "./server-process.mjs";
  */
 
 /**
+ * @typedef {object} Place where a node lives and whom it knows
+ * @property {string} name
+ * @property {string} folder
+ * @property {string} client the URL for clients
+ * @property {string} peer the URL for the other members
+ * @property {string} members all members, as etcd wants them
+ * @property {readonly string[]} [run] what runs it, such as `ip netns exec …`
+ */
+
+/**
  * Faster than the defaults, so that a lease may be as short as a second (one and a half election timeouts, rounded up).
  */
 const pace = { "heartbeat-interval": 50, "election-timeout": 500 };
 
 /** One node of a cluster. */
 export class EtcdNode extends ServerProcess {
-  /** @type {number} */
-  port;
   /** @type {string} */
   endpoint;
 
   /**
    * @param {import("./server-process.mjs").Recipe} recipe
-   * @param {number} port
-   * @param {string} scheme
+   * @param {string} endpoint
    */
-  constructor(recipe, port, scheme) {
+  constructor(recipe, endpoint) {
     super(recipe);
-    this.port = port;
-    this.endpoint = `${scheme}://127.0.0.1:${port}`;
+    this.endpoint = endpoint;
+  }
+
+  get port() {
+    return Number(new URL(this.endpoint).port);
   }
 
   /** The value of one of its metrics, summed over labels; 0 where it has none of that name. Not over TLS. */
@@ -43,40 +53,14 @@ export class EtcdNode extends ServerProcess {
 }
 
 /**
- * Starts a cluster of so many nodes.
+ * A node that has not been started.
  *
- * @param {number} count
+ * @param {Place} place
  * @param {EtcdOptions} [options]
- * @returns {Promise<EtcdNode[]>}
  */
-export async function startEtcd(count, options = {}) {
-  const ports = await freePorts(2 * count);
-  const [clients, peers] = [ports.slice(0, count), ports.slice(count)];
-  const members = peers.map((port, index) => `n${index}=http://127.0.0.1:${port}`).join(",");
-  const nodes = await Promise.all(
-    clients.map((port, index) => makeNode(index, port, peers[index] ?? 0, members, options)),
-  );
-  try {
-    await Promise.all(nodes.map((node) => node.start()));
-  } catch (error) {
-    await Promise.all(nodes.map((node) => node.remove()));
-    throw error;
-  }
-  return nodes;
-}
-
-/**
- * @param {number} index
- * @param {number} port
- * @param {number} peerPort
- * @param {string} members
- * @param {EtcdOptions} options
- */
-async function makeNode(index, port, peerPort, members, { args = [], scheme = "http", ready }) {
-  const folder = await makeFolder("etcd");
-  const [client, peer] = [`${scheme}://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
+export function etcdNode({ name, folder, client, peer, members, run = [] }, { args = [], ready } = {}) {
   const settings = {
-    name: `n${index}`,
+    name,
     "data-dir": `${folder}/data`,
     "listen-client-urls": client,
     "advertise-client-urls": client,
@@ -90,14 +74,46 @@ async function makeNode(index, port, peerPort, members, { args = [], scheme = "h
     logger: "zap",
     ...pace,
   };
-  const recipe = {
-    name: `etcd n${index}`,
-    command: "etcd",
-    folder,
-    args: [...Object.entries(settings).map(([name, value]) => `--${name}=${value}`), ...args],
-    ready: () => (ready ?? healthy)(client),
-  };
-  return new EtcdNode(recipe, port, scheme);
+  const [command = "etcd", ...before] = [...run, "etcd"];
+  const own = Object.entries(settings).map(([key, value]) => `--${key}=${value}`);
+  return new EtcdNode(
+    {
+      name: `etcd ${name}`,
+      command,
+      folder,
+      args: [...before, ...own, ...args],
+      ready: () => (ready ?? healthy)(client),
+    },
+    client,
+  );
+}
+
+/**
+ * Starts a cluster of so many nodes on loopback.
+ *
+ * @param {number} count
+ * @param {EtcdOptions} [options]
+ * @returns {Promise<EtcdNode[]>}
+ */
+export async function startEtcd(count, options = {}) {
+  const ports = await freePorts(2 * count);
+  const [clients, peers] = [ports.slice(0, count), ports.slice(count)];
+  const peerOf = (/** @type {number} */ index) => `http://127.0.0.1:${peers[index]}`;
+  const members = peers.map((_, index) => `n${index}=${peerOf(index)}`).join(",");
+  const nodes = await Promise.all(
+    clients.map(async (port, index) => {
+      const client = `${options.scheme ?? "http"}://127.0.0.1:${port}`;
+      const folder = await makeFolder("etcd");
+      return etcdNode({ name: `n${index}`, folder, client, peer: peerOf(index), members }, options);
+    }),
+  );
+  try {
+    await Promise.all(nodes.map((node) => node.start()));
+  } catch (error) {
+    await Promise.all(nodes.map((node) => node.remove()));
+    throw error;
+  }
+  return nodes;
 }
 
 async function healthy(/** @type {string} */ endpoint) {

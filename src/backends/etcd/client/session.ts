@@ -202,6 +202,8 @@ export class Session {
   }
 
   #ping(): void {
+    // It may have been destroyed, and say so only with the next turn of the event loop.
+    if (this.#session.destroyed) return;
     this.#pinger = setTimeout(() => this.end(`no sign of life within ${this.#pingMs} ms`), this.#pingMs);
     this.#pinger.unref();
     this.#session.ping((error) => {
