@@ -74,7 +74,7 @@ export function etcdNode({ name, folder, client, peer, members, run = [] }, { ar
     logger: "zap",
     ...pace,
   };
-  const [command = "etcd", ...before] = [...run, "etcd"];
+  const [command, ...before] = [...run, "etcd"];
   const own = Object.entries(settings).map(([key, value]) => `--${key}=${value}`);
   return new EtcdNode(
     {
