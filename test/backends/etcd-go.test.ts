@@ -42,7 +42,7 @@ class GoHolder {
     });
     holders.push(this.process);
     this.process.stdout?.on("data", (chunk: Buffer) => {
-      this.key = chunk.toString().trim();
+      this.key = ((this.key ?? "") + chunk.toString()).trim();
     });
     this.ended = new Promise((resolve) => {
       this.process.once("exit", () => resolve());
@@ -108,6 +108,20 @@ describe("etcdctl lock", () => {
     expect(lock.held).toBe(true);
     await lock.release();
     expect(await inQueue(name)).toBe(0);
+  });
+
+  it("waits for a holder here that dies without a word, and gets the lock with the end of its lease", async () => {
+    const name = randomUUID();
+    const dying = etcdBackend({ endpoints: [node.endpoint], prefix: "" });
+    const owner = { client: "c", host: "h", pid: 1 };
+    await dying.append(name, { id: "dying", owner, mode: "write", weight: 1, ttlMs: 2_000 });
+    const go = new GoHolder(name, 10);
+    await expect.poll(() => inQueue(name), waitMs).toBe(2);
+    // Closed with an entry in the store, as a killed process would leave it: the lease is not given back.
+    await dying.close();
+    expect(go.holds).toBe(false);
+    await expect.poll(() => go.holds, waitMs).toBe(true);
+    await go.letGo();
   });
 
   it("takes its turn in a queue of both kinds, first come first served", async () => {

@@ -111,12 +111,14 @@ describe("transactions", () => {
 
 describe("leases", () => {
   it("are granted, kept alive, looked at and revoked", async () => {
-    const { id, ttl } = await client.call(methods.leaseGrant, { ttl: 30n });
+    const { id, ttl, header } = await client.call(methods.leaseGrant, { ttl: 30n });
     expect(ttl).toBe(30n);
     expect(id).toBeGreaterThan(BigInt(Number.MAX_SAFE_INTEGER));
     await client.call(methods.put, { key: bytes("leased"), lease: id });
     const kept = await client.call(methods.leaseKeepAlive, { id });
     expect([kept.id, kept.ttl]).toEqual([id, 30n]);
+    expect(kept.header?.raftTerm).toBe(header?.raftTerm);
+    expect(kept.header?.raftTerm).toBeGreaterThan(0n);
     const left = await client.call(methods.leaseTimeToLive, { id, keys: true });
     expect(left.ttl).toBeGreaterThan(25n);
     expect(left.grantedTtl).toBe(30n);

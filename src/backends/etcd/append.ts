@@ -48,7 +48,8 @@ async function put(
   }
   const seq = answer.header?.revision ?? 0n;
   const own = store.remember(queue, asked.id, key, seq, lease);
-  const ahead = steps.aheadOfTail(answer.responses.slice(1), seq, store.show(queue));
+  const ahead = steps.aheadOfTail(asked, answer.responses, store.show(queue));
+  if (ahead === null) return append(store, queue, asked);
   return { self: store.showOwn(asked, own, startedAt), ahead };
 }
 
@@ -95,6 +96,9 @@ async function onLease(
     try {
       const answer = await store.calls.write("an append", methods.transact, request(lease.id));
       if (fresh !== null) await fresh;
+      // If this fails too, the entry counts as expired, and is looked for again.
+      const trusted = store.leases.trusts(lease, answer.header?.raftTerm ?? 0n);
+      if (!trusted) await store.leases.keep(lease).catch(() => false);
       return { lease, answer };
     } catch (error) {
       if (isLeaseGone(error)) store.leases.lost(lease);

@@ -83,11 +83,12 @@ export class EtcdBackend implements Backend, Browsable, Examinable {
       self,
       key: keyOf(self),
       target: target === null ? null : { key: keyOf(target), seq: target.seq },
-      tell: (fresh) => {
-        const told = fresh === undefined ? Promise.resolve(false) : this.#isThere(keyOf(self), self.seq);
-        void told.then((isThere) => {
+      tell: (fresh, seen = false) => {
+        const told = (isThere: boolean): void => {
           if (!ended && this.#closing === null) onChange(isThere ? fresh : undefined);
-        });
+        };
+        if (fresh === undefined || seen) told(seen);
+        else void this.#isThere(keyOf(self), self.seq).then(told);
       },
       gone: () => {
         const own = store.own(queue, self.id);

@@ -32,7 +32,7 @@ export class Calls {
     request: Init<Request>,
     deadlineMs?: number,
   ): Promise<Response> {
-    return this.#make(what, method, request, deadlineMs, () => true);
+    return this.#make(what, method, request, deadlineMs, true);
   }
 
   /** A call that is sent again only where it surely was not carried out. */
@@ -41,7 +41,7 @@ export class Calls {
     method: Method<Request, Response>,
     request: Init<Request>,
   ): Promise<Response> {
-    return this.#make(what, method, request, undefined, (error) => error.notDone);
+    return this.#make(what, method, request, undefined, false);
   }
 
   /** Calls that are under way reject, and none is made any more. */
@@ -55,7 +55,7 @@ export class Calls {
     method: Method<Request, Response>,
     request: Init<Request>,
     deadlineMs: number | undefined,
-    mayRepeat: (error: EtcdError) => boolean,
+    repeatable: boolean,
   ): Promise<Response> {
     const until = this.#clock.now() + this.#patienceMs;
     for (;;) {
@@ -63,8 +63,10 @@ export class Calls {
         return await this.client.call(method, request, { deadlineMs });
       } catch (error) {
         if (this.#closed) throw closedError(error);
-        const again = error instanceof EtcdError && isPassing(error) && mayRepeat(error);
-        if (!again || this.#clock.now() + pauseMs > until) throw asLockError(what, error);
+        const failure = error instanceof EtcdError ? error : null;
+        const harmless = repeatable || failure?.notDone === true;
+        const again = harmless && failure !== null && isPassing(failure);
+        if (!again || this.#clock.now() + pauseMs > until) throw asLockError(what, error, harmless);
       }
       await new Promise<void>((resolve) => {
         setTimeout(resolve, pauseMs * (0.5 + Math.random()));
@@ -91,30 +93,24 @@ function isPassing({ status: code, message }: EtcdError): boolean {
   return /too many requests|invalid auth token|auth store is old/.test(message);
 }
 
-function asLockError(what: string, error: unknown): LockError {
-  if (!(error instanceof EtcdError)) {
-    return new LockError("LOCK_OUTCOME_UNKNOWN", `etcd: ${what} failed: ${String(error)}`, {
-      backend: "etcd",
-      cause: error,
-    });
-  }
-  const code = error.notDone ? "LOCK_UNAVAILABLE" : "LOCK_OUTCOME_UNKNOWN";
-  const advice = adviceOn(error);
-  const text = `etcd: ${what} failed${error.notDone ? "" : ", and may or may not have happened"}: ${error.message}`;
-  return new LockError(code, advice === null ? text : `${text}; ${advice}`, {
+/** `harmless`: it surely was not carried out, or it does not matter. */
+function asLockError(what: string, error: unknown, harmless: boolean): LockError {
+  const code = harmless ? "LOCK_UNAVAILABLE" : "LOCK_OUTCOME_UNKNOWN";
+  const doubt = harmless ? "" : ", and may or may not have happened";
+  const advice = error instanceof EtcdError ? adviceOn(error) : "";
+  const text = error instanceof Error ? error.message : String(error);
+  return new LockError(code, `etcd: ${what} failed${doubt}: ${text}${advice}`, {
     backend: "etcd",
     cause: error,
   });
 }
 
-function adviceOn({ status: code, message }: EtcdError): string | null {
+function adviceOn({ status: code, message }: EtcdError): string {
   if (/database space exceeded/.test(message)) {
-    return "the store is full: compact and defragment it, then clear the alarm (etcdctl alarm disarm)";
+    return "; the store is full: compact and defragment it, then clear the alarm (etcdctl alarm disarm)";
   }
-  if (/user name is empty/.test(message))
-    return "the cluster asks for a user: give auth, or user:password in the URL";
+  if (/user name is empty/.test(message)) return "; give auth, or user:password in the URL";
   if (code === status.permissionDenied)
-    return "grant the user a role that may read and write below the prefix";
-  if (/authentication failed/.test(message)) return "check user and password";
-  return null;
+    return "; grant the user a role that may read and write below the prefix";
+  return /authentication failed/.test(message) ? "; check user and password" : "";
 }

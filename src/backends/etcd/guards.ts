@@ -10,7 +10,9 @@ import { saysEvicted } from "./entry-text.ts";
 import type { OwnEntry } from "./lease.ts";
 
 /** After how long an entry gets a guard, in milliseconds: most are gone by then. */
-const settledMs = 200;
+const settledMs = 500;
+/** How many get one at once: a store that is slow must not get slower by guards. */
+const mostAtOnce = 50;
 
 /** The guards of one client. */
 export class Guards {
@@ -56,8 +58,9 @@ export class Guards {
   #look(): void {
     this.#timer = null;
     const now = this.#clock.now();
+    let count = 0;
     for (const [own, since] of this.#new) {
-      if (since + settledMs / 2 > now) break;
+      if (since + settledMs / 2 > now || ++count > mostAtOnce) break;
       this.#new.delete(own);
       void this.#guard(own);
     }

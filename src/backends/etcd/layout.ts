@@ -17,10 +17,21 @@ export interface KeyRange {
 const readerMark = "~r.";
 const firstReader = "~";
 
+/** What is worked out once for each queue. */
+interface Place {
+  readonly prefix: string;
+  readonly entries: KeyRange;
+  readonly writers: KeyRange;
+}
+
+/** How many queues are remembered: those that are used again and again. */
+const mostPlaces = 1_000;
+
 /** The keys below one prefix. */
 export class Layout {
   readonly #root: string;
   readonly #escaped: boolean;
+  readonly #places = new Map<string, Place>();
 
   constructor(root: string, style: NameStyle) {
     this.#root = root;
@@ -29,7 +40,7 @@ export class Layout {
 
   /** What all keys of a queue start with. */
   prefix(queue: string): string {
-    return `${this.#root}${this.#escaped ? escape(queue) : queue}/`;
+    return this.#placeOf(queue).prefix;
   }
 
   key(queue: string, id: string, mode: EntryMode): string {
@@ -38,15 +49,22 @@ export class Layout {
 
   /** All entries of a queue. */
   entries(queue: string): KeyRange {
-    const prefix = this.prefix(queue);
-    // "0" follows "/".
-    return { key: Buffer.from(prefix), rangeEnd: Buffer.from(`${prefix.slice(0, -1)}0`) };
+    return this.#placeOf(queue).entries;
   }
 
   /** The entries of a queue that are no readers. */
   writers(queue: string): KeyRange {
-    const prefix = this.prefix(queue);
-    return { key: Buffer.from(prefix), rangeEnd: Buffer.from(prefix + firstReader) };
+    return this.#placeOf(queue).writers;
+  }
+
+  #placeOf(queue: string): Place {
+    let place = this.#places.get(queue);
+    if (place === undefined) {
+      if (this.#places.size >= mostPlaces) this.#places.clear();
+      place = placeAt(`${this.#root}${this.#escaped ? escape(queue) : queue}/`);
+      this.#places.set(queue, place);
+    }
+    return place;
   }
 
   /** The entries of all queues whose names start so. */
@@ -71,6 +89,16 @@ export class Layout {
     const name = key.slice(this.#root.length, end);
     return this.#escaped ? unescape(name) : name;
   }
+}
+
+function placeAt(prefix: string): Place {
+  const key = Buffer.from(prefix);
+  return {
+    prefix,
+    // "0" follows "/".
+    entries: { key, rangeEnd: Buffer.from(`${prefix.slice(0, -1)}0`) },
+    writers: { key, rangeEnd: Buffer.from(prefix + firstReader) },
+  };
 }
 
 /** All keys that start with these bytes. */

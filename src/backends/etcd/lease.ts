@@ -7,7 +7,7 @@
  * ends at most one ttl after its last renewal or its owner's death, and renewing costs no write.
  */
 import type { Clock, Timer } from "../../core/clock.ts";
-import { type Calls, isLeaseGone } from "./calls.ts";
+import type { Calls } from "./calls.ts";
 import * as methods from "./client/methods.ts";
 
 /** An entry that this client has put into the store, or may have. */
@@ -35,6 +35,8 @@ export class Lease {
   readonly lifeMs: number;
   /** Until when it surely lives, by our clock: counted from before the call that granted or prolonged it. */
   until: number;
+  /** The election term in which that was said. */
+  term = 0n;
   /** Entries on it, in the order of their deadlines. */
   readonly entries: Map<string, OwnEntry> = new Map();
   /** No new entries: what was sent on it may arrive late, and has to end with it. */
@@ -59,6 +61,8 @@ export class Lease {
 const freshShare = 0.1;
 /** With less than this share left it is prolonged before, since it may end on the way. */
 const safeShare = 0.25;
+/** How long giving back a lease may take, in milliseconds. */
+const revokeMs = 1_000;
 /** How long after its deadline an entry that was not renewed is taken out, in milliseconds. */
 const graceMs = 5;
 
@@ -100,11 +104,12 @@ export class Leases {
 
   async #ask(seconds: number): Promise<Lease> {
     const sentAt = this.#clock.now();
-    const { id, ttl } = await this.#calls.write("granting a lease", methods.leaseGrant, {
-      ttl: BigInt(seconds),
-    });
+    // One that was granted unheard ends by itself.
+    const request = { ttl: BigInt(seconds) };
+    const { id, ttl, header } = await this.#calls.read("granting a lease", methods.leaseGrant, request);
     const lifeMs = Number(ttl) * 1_000;
     const lease = new Lease(id, lifeMs, sentAt + lifeMs);
+    lease.term = header?.raftTerm ?? 0n;
     this.#all.set(id, lease);
     return lease;
   }
@@ -133,13 +138,25 @@ export class Leases {
     const { id, lifeMs } = lease;
     // A server that hangs must leave time to ask another one.
     const deadlineMs = Math.min(this.#calls.client.callMs, lifeMs / 4);
-    const { ttl } = await this.#calls.read("a keep-alive", methods.leaseKeepAlive, { id }, deadlineMs);
+    const answer = await this.#calls.read("a keep-alive", methods.leaseKeepAlive, { id }, deadlineMs);
+    const { ttl, header } = answer;
     if (ttl <= 0n) {
       this.lost(lease);
       return false;
     }
     lease.until = Math.max(lease.until, sentAt + Math.min(lifeMs, Number(ttl) * 1_000));
+    lease.term = header?.raftTerm ?? 0n;
     return true;
+  }
+
+  /**
+   * Whether what was said about a lease still holds in this election term. A leader that was deposed while it stood still
+   * may have prolonged it, when it wakes up and does not know yet; the one that counts has not heard of that.
+   */
+  trusts(lease: Lease, term: bigint): boolean {
+    if (term <= lease.term) return true;
+    lease.until = Math.min(lease.until, this.#clock.now());
+    return false;
   }
 
   /** The server does not have it any more. */
@@ -211,21 +228,16 @@ export class Leases {
     });
   }
 
+  /** Asks once: a lease that is not given back ends with its ttl. */
   async #revoke(lease: Lease): Promise<void> {
     lease.gone = true;
-    try {
-      await this.#calls.read("revoking a lease", methods.leaseRevoke, { id: lease.id });
-    } catch (error) {
-      if (!isLeaseGone(error)) throw error;
-    }
+    await this.#calls.client.call(methods.leaseRevoke, { id: lease.id }, { deadlineMs: revokeMs });
   }
 
   /** Ends the timers, and gives back the leases without entries; the others end with their ttl. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const lease of this.#all.values()) lease.timer?.cancel();
-    const granted = await Promise.allSettled(this.#bySeconds.values());
-    for (const each of granted) if (each.status === "fulfilled") this.#all.set(each.value.id, each.value);
     const idle = [...this.#all.values()].filter(({ entries, gone }) => entries.size === 0 && !gone);
     await Promise.allSettled(idle.map((lease) => this.#revoke(lease)));
   }

@@ -19,8 +19,11 @@ export interface Waiter {
   readonly key: string;
   /** Whose leaving is waited for; null: until there is room. */
   readonly target: { readonly key: string; readonly seq: bigint } | null;
-  /** The target has left, or there is room; `fresh` says that nobody blocks it any more, as far as is seen here. */
-  tell(fresh: Snapshot | undefined): void;
+  /**
+   * The target has left, or there is room. `fresh` says that nobody blocks it any more, as far as is seen here; `seen`, that
+   * the store has said so of its own entry at that moment.
+   */
+  tell(fresh: Snapshot | undefined, seen?: boolean): void;
   /** Its own entry has left the queue. */
   gone(): void;
 }
@@ -53,6 +56,7 @@ export class QueueWatch {
   readonly #byTarget = new Map<string, Set<Waiter>>();
   readonly #byKey = new Map<string, Waiter>();
   readonly #forRoom = new Set<Waiter>();
+  readonly #leaving = new Set<string>();
   /** A new one for each try; what is told about an earlier one does not count. */
   #attempt: object | null = null;
   #watch: Watch | null = null;
@@ -89,9 +93,28 @@ export class QueueWatch {
     return peers;
   }
 
-  /** This client has taken an entry out: what the store will tell is known already. */
-  left(key: string): void {
-    if (this.#entries?.delete(key)) this.#tellOf(key);
+  /** Whoever waits for this entry, if it is one alone. */
+  heirOf(key: string): Waiter | undefined {
+    const [heir, other] = this.#byTarget.get(key) ?? [];
+    return other === undefined ? heir : undefined;
+  }
+
+  /** This client is about to take an entry out, and will say when it has: what the store tells of it can wait. */
+  leaving(key: string): void {
+    this.#leaving.add(key);
+  }
+
+  /** It could not, as far as it knows: what the store has told meanwhile counts. */
+  stayed(key: string): void {
+    this.#leaving.delete(key);
+    if (this.#entries?.has(key) === false) this.#tellOf(key);
+  }
+
+  /** This client has taken an entry out. `heir` is one of those who wait for it, whose own entry was there at that moment. */
+  left(key: string, heir?: Waiter): void {
+    this.#leaving.delete(key);
+    this.#entries?.delete(key);
+    this.#tellOf(key, heir);
   }
 
   close(): void {
@@ -183,15 +206,15 @@ export class QueueWatch {
       if (kv.modRevision > this.#revision) this.#revision = kv.modRevision;
       // A key that is written again keeps its place.
       if (type === eventType.put) this.#entries.set(key, this.#options.show(kv));
-      else if (this.#entries.delete(key)) this.#tellOf(key);
+      else if (this.#entries.delete(key) && !this.#leaving.has(key)) this.#tellOf(key);
     }
     if (revision > this.#revision) this.#revision = revision;
   }
 
-  #tellOf(key: string): void {
+  #tellOf(key: string, heir?: Waiter): void {
     // Whoever was displaced hears of it before the next in line, and joins again before it.
     this.#byKey.get(key)?.gone();
-    for (const waiter of this.#byTarget.get(key) ?? []) waiter.tell(this.#fresh(waiter));
+    for (const waiter of this.#byTarget.get(key) ?? []) waiter.tell(this.#fresh(waiter), waiter === heir);
     for (const waiter of this.#forRoom) this.#checkRoom(waiter);
   }
 

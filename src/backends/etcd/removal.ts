@@ -14,20 +14,41 @@ export async function takeOut(
   seq: bigint | undefined,
 ): Promise<boolean> {
   const own = store.own(queue, id);
-  const meant =
-    own === undefined || seq === undefined || own.seq === null || own.seq === seq ? own : undefined;
-  const keys = meant === undefined ? keysOf(store, queue, id) : [meant.key];
-  const asked = seq ?? meant?.seq ?? undefined;
-  const wasExpired = meant !== undefined && meant.seq !== null && meant.until <= store.clock.now();
-  const request =
-    keys.length === 1 && asked !== undefined
-      ? { compare: keys.map((key) => steps.createdAt(Buffer.from(key), asked)), success: keys.map(deletion) }
-      : { success: keys.map((key) => steps.removal(Buffer.from(key), asked)) };
-  const { responses } = await store.calls.write("a removal", methods.transact, request);
+  if (own === undefined || own.seq === null || (seq !== undefined && seq !== own.seq)) {
+    return takeOutUnknown(store, queue, id, seq);
+  }
+  const wasExpired = own.until <= store.clock.now();
+  const watch = store.watchOn(queue);
+  const heir = watch?.heirOf(own.key);
+  const key = Buffer.from(own.key);
+  // Whoever is next in this client need not ask whether its own entry is there: it is seen in the same moment.
+  const success = heir === undefined ? [deletion(key)] : [deletion(key), sight(heir.key)];
+  watch?.leaving(own.key);
+  try {
+    const compare = [steps.createdAt(key, own.seq)];
+    const answer = await store.calls.write("a removal", methods.transact, { compare, success });
+    const seen = answer.responses[1]?.range?.kvs[0];
+    store.forget(own);
+    watch?.left(own.key, seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined);
+    return answer.succeeded && !wasExpired;
+  } catch (error) {
+    watch?.stayed(own.key);
+    throw error;
+  }
+}
+
+/** Takes out an entry of which only the id is known: its key may be that of a writer or that of a reader. */
+async function takeOutUnknown(
+  store: EtcdStore,
+  queue: string,
+  id: string,
+  seq: bigint | undefined,
+): Promise<boolean> {
+  const keys = keysOf(store, queue, id);
+  const success = keys.map((key) => steps.removal(Buffer.from(key), seq));
+  const { responses } = await store.calls.write("a removal", methods.transact, { success });
   for (const key of keys) store.watchOn(queue)?.left(key);
-  // One that may still arrive stays remembered, so that it is taken out then, too.
-  if (meant !== undefined && meant.seq !== null) store.forget(meant);
-  return steps.removed(responses) > 0 && !wasExpired;
+  return steps.removed(responses) > 0;
 }
 
 /**
@@ -79,6 +100,10 @@ export function keysOf(store: EtcdStore, queue: string, id: string): readonly st
   return [store.layout.key(queue, id, "write"), store.layout.key(queue, id, "read")];
 }
 
-function deletion(key: string | Buffer): { deleteRange: { key: Buffer } } {
-  return { deleteRange: { key: Buffer.from(key) } };
+function deletion(key: Buffer): { deleteRange: { key: Buffer } } {
+  return { deleteRange: { key } };
+}
+
+function sight(key: string): { range: { key: Buffer; keysOnly: true } } {
+  return { range: { key: Buffer.from(key), keysOnly: true } };
 }

@@ -28,13 +28,14 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
     return own?.seq === seq ? own : undefined;
   });
   const kept = await keepAll(store, new Set(owns.flatMap((own) => own?.lease ?? [])));
-  const found = await lookAll(store, renewals, owns);
+  const { found, term } = await lookAll(store, renewals, owns);
   const answers = renewals.map(async (renewal, index): Promise<Renewed> => {
     const kv = found[index];
     if (kv === undefined) return gone(store, renewal, owns[index]);
     const own = owns[index] ?? adopt(store, renewal, kv);
     const outcome = kept.get(own.lease) ?? (await keep(store, own.lease));
     if (outcome !== true) return { outcome: "unknown", cause: outcome === false ? undefined : outcome.cause };
+    if (!store.leases.trusts(own.lease, term)) return { outcome: "unknown" };
     store.leases.hold(own);
     return { outcome: "renewed", expiresInMs: leftOf(own, startedAt) };
   });
@@ -56,7 +57,7 @@ async function lookAll(
   store: EtcdStore,
   renewals: readonly Renewal[],
   owns: readonly (OwnEntry | undefined)[],
-): Promise<readonly (KeyValue | undefined)[]> {
+): Promise<{ readonly found: readonly (KeyValue | undefined)[]; readonly term: bigint }> {
   const keys = renewals.map(({ queue, id }, index) => {
     const own = owns[index];
     return own === undefined ? keysOf(store, queue, id) : [own.key];
@@ -64,12 +65,13 @@ async function lookAll(
   const looks = keys
     .flat()
     .map((key): Init<RequestOp> => ({ range: { key: Buffer.from(key), keysOnly: true } }));
-  const seen = await store.transactAll("a look at entries", looks, "read");
+  const { responses, term } = await store.transactAll("a look at entries", looks, "read");
   let at = 0;
-  return renewals.map(({ seq }, index) => {
-    const own = seen.slice(at, (at += keys[index]?.length ?? 0));
+  const found = renewals.map(({ seq }, index) => {
+    const own = responses.slice(at, (at += keys[index]?.length ?? 0));
     return own.flatMap(({ range }) => range?.kvs ?? []).find(({ createRevision }) => createRevision === seq);
   });
+  return { found, term };
 }
 
 /** An entry of another client, or of an earlier life of this one, is from now on one of ours. */

@@ -42,17 +42,17 @@ export function putRequest(
     const blocking = isWriter ? layout.entries(queue) : layout.writers(queue);
     compare.push(createdAt(blocking.key, 0n, blocking.rangeEnd));
   }
-  const looks =
+  // Looked at before the entry is there: what is found is ahead of it.
+  const looks: Init<RequestOp>[] =
     asked.permits === undefined
-      ? [
-          // The entry itself is the newest; the one ahead of it comes next.
-          { range: { ...layout.entries(queue), ...newestFirst, limit: 2n } },
-          { range: { ...layout.writers(queue), ...newestFirst, limit: isWriter ? 2n : 1n } },
-        ]
+      ? [{ range: { ...layout.entries(queue), ...newestFirst, limit: 1n } }]
       : [{ range: inOrder(layout.entries(queue)) }];
+  if (!isWriter && asked.permits === undefined) {
+    looks.push({ range: { ...layout.writers(queue), ...newestFirst, limit: 1n } });
+  }
   return {
     compare,
-    success: [{ put: { key, value, lease } }, ...looks],
+    success: [...looks, { put: { key, value, lease } }],
     failure: [{ range: { key } }],
   };
 }
@@ -109,35 +109,35 @@ export function removed(answers: readonly ResponseOp[]): number {
   );
 }
 
-/** What is ahead, from the answer to putRequest. */
-export function aheadOfTail(looks: readonly ResponseOp[], seq: bigint, show: (kv: KeyValue) => Entry): Ahead {
-  const [all, writers] = looks.map(({ range }) => range);
-  if (writers === undefined) return aheadIn((all?.kvs ?? []).filter(isBefore(seq)).map(show));
-  const count = Math.max(0, Number(all?.count ?? 1n) - 1);
-  const [nearest, writer] = [all?.kvs.find(isBefore(seq)), writers.kvs.find(isBefore(seq))];
-  return ahead(count, nearest, writer, show);
+/** What is ahead, from the answer to putRequest; null where a writer behind a reader has to ask which writer is the nearest. */
+export function aheadOfTail(
+  asked: NewEntry,
+  answers: readonly ResponseOp[],
+  show: (kv: KeyValue) => Entry,
+): Ahead | null {
+  const [all, writers] = answers.map(({ range }) => range);
+  if (asked.permits !== undefined) return aheadIn((all?.kvs ?? []).map(show));
+  const nearest = all?.kvs[0];
+  const [count, last] = [Number(all?.count ?? 0n), nearest === undefined ? null : show(nearest)];
+  if (asked.mode === "read") return ahead(count, last, shownFirst(writers?.kvs, show));
+  return last?.mode === "read" ? null : ahead(count, last, last);
 }
 
 /** What is ahead, from the answer to findRequest. */
 export function aheadInMiddle(looks: readonly ResponseOp[], show: (kv: KeyValue) => Entry): Ahead {
   const [all, writers, counted] = looks.map(({ range }) => range);
   if (counted === undefined) return aheadIn((all?.kvs ?? []).map(show));
-  return ahead(counted.kvs.length, all?.kvs[0], writers?.kvs[0], show);
+  return ahead(counted.kvs.length, shownFirst(all?.kvs, show), shownFirst(writers?.kvs, show));
 }
 
-function ahead(
-  count: number,
-  nearest: KeyValue | undefined,
-  writer: KeyValue | undefined,
-  show: (kv: KeyValue) => Entry,
-): Ahead {
-  return {
-    count,
-    // Each entry of a lock weighs one.
-    weight: count,
-    nearest: nearest === undefined ? null : show(nearest),
-    nearestWriter: writer === undefined ? null : show(writer),
-  };
+function shownFirst(kvs: readonly KeyValue[] | undefined, show: (kv: KeyValue) => Entry): Entry | null {
+  const first = kvs?.[0];
+  return first === undefined ? null : show(first);
+}
+
+/** Each entry of a lock weighs one. */
+function ahead(count: number, nearest: Entry | null, nearestWriter: Entry | null): Ahead {
+  return { count, weight: count, nearest, nearestWriter };
 }
 
 /** What is ahead of somebody behind all these. */
@@ -148,8 +148,4 @@ export function aheadIn(entries: readonly Entry[]): Ahead {
     nearest: entries.at(-1) ?? null,
     nearestWriter: entries.findLast(({ mode }) => mode === "write") ?? null,
   };
-}
-
-function isBefore(seq: bigint): (kv: KeyValue) => boolean {
-  return ({ createRevision }) => createRevision < seq;
 }

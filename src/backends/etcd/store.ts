@@ -89,6 +89,7 @@ export class EtcdStore {
     await this.transactAll(
       "taking out what has expired",
       entries.map(({ key, seq }) => removal(Buffer.from(key), seq ?? undefined)),
+      "write",
     );
     for (const own of entries) {
       own.sweeps -= 1;
@@ -97,19 +98,23 @@ export class EtcdStore {
     }
   }
 
-  /** Sends steps that do not depend on each other, many at once; answers in their order. */
+  /** Sends steps that do not depend on each other, many at once; answers in their order, and the latest election term. */
   async transactAll(
     what: string,
     all: readonly Init<RequestOp>[],
-    kind: "read" | "write" = "write",
-  ): Promise<readonly ResponseOp[]> {
+    kind: "read" | "write",
+  ): Promise<{ readonly responses: readonly ResponseOp[]; readonly term: bigint }> {
     const parts: Init<RequestOp>[][] = [];
     for (let from = 0; from < all.length; from += stepsPerTxn)
       parts.push(all.slice(from, from + stepsPerTxn));
     const answers = await Promise.all(
       parts.map((success) => this.calls[kind](what, methods.transact, { success })),
     );
-    return answers.flatMap(({ responses }) => responses);
+    const terms = answers.map(({ header }) => header?.raftTerm ?? 0n);
+    return {
+      responses: answers.flatMap(({ responses }) => responses),
+      term: terms.reduce((latest, term) => (term > latest ? term : latest), 0n),
+    };
   }
 
   /** How entries of a queue are shown. */

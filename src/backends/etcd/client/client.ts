@@ -138,7 +138,14 @@ export class EtcdClient {
       const headers = await this.#within(this.callMs, this.#identified());
       if (!session.open) throw lost(session.endpoint);
       return new WatchStream(
-        (listener) => session.stream("/etcdserverpb.Watch/Watch", headers, listener),
+        (listener) =>
+          session.stream("/etcdserverpb.Watch/Watch", headers, {
+            message: (bytes) => listener.message(bytes),
+            end: (error) => {
+              this.#learnFrom(error, session);
+              listener.end(error);
+            },
+          }),
         () => {
           this.#watches = null;
         },

@@ -104,24 +104,28 @@ export function message<T>(codec: () => Codec<T>): Kind<T> {
 
 /** A message with these fields. */
 export function codecOf<T extends object>(fields: FieldsOf<T>): Codec<T> {
-  const named = Object.entries<Field>(fields);
-  const byNumber = new Map(named.map(([name, field]) => [field.number, { name, ...field }]));
+  const byName = new Map(Object.entries<Field>(fields));
+  const byNumber = new Map([...byName].map(([name, field]) => [field.number, { name, ...field }]));
+  const lists = [...byName].filter(([, { many }]) => many).map(([name]) => name);
+  const blank = Object.fromEntries(
+    [...byName].map(([name, { many, chosen, kind }]) => [name, many || chosen ? undefined : kind.missing]),
+  );
   return {
     encode(value) {
       const writer = new Writer();
-      for (const [name, field] of named) {
-        const given: unknown = Reflect.get(Object(value), name);
-        if (given === undefined) continue;
+      // What is given is most often a small part of all fields.
+      const all: [string, unknown][] = Object.entries(value);
+      for (const [name, given] of all) {
+        const field = byName.get(name);
+        if (given === undefined || field === undefined) continue;
         if (field.many) for (const each of list(given)) writeField(writer, field, each);
         else if (field.chosen || !isMissing(field, given)) writeField(writer, field, given);
       }
       return writer.bytes;
     },
     decode(buffer) {
-      const values: Record<string, unknown> = {};
-      for (const [name, { many, chosen, kind }] of named) {
-        values[name] = many ? [] : chosen ? undefined : kind.missing;
-      }
+      const values: Record<string, unknown> = { ...blank };
+      for (const name of lists) values[name] = [];
       const reader = new Reader(buffer);
       while (!reader.done) {
         const tag = reader.uint();

@@ -84,6 +84,12 @@ export class Reader {
 
   /** A number that must fit without loss. */
   uint(): number {
+    // Tags and lengths are mostly one byte.
+    const byte = this.#buffer[this.#at];
+    if (byte !== undefined && byte < highBit) {
+      this.#at += 1;
+      return byte;
+    }
     const value = this.uint64();
     if (value > Number.MAX_SAFE_INTEGER) throw new RangeError("a number is too large");
     return Number(value);
