@@ -4,6 +4,7 @@ import type { Init } from "./client/codec.ts";
 import { type KeyValue, type RangeRequest, sortOrder, sortTarget } from "./client/messages/kv.ts";
 import {
   type Compare,
+  compareResult,
   compareTarget,
   type RequestOp,
   type ResponseOp,
@@ -12,7 +13,7 @@ import {
 import type { KeyRange, Layout } from "./layout.ts";
 
 /** How many entries ahead are counted one by one when an entry asks again where it stands; more count as so many. */
-export const mostCounted = 1_000n;
+const mostCounted = 1_000n;
 
 /** The key was created at this revision; at 0n: it does not exist, nor does any key in a range. */
 export function createdAt(key: Buffer, createRevision: bigint, rangeEnd?: Buffer): Init<Compare> {
@@ -65,9 +66,10 @@ export function putBehind(
   value: Buffer,
   lease: bigint,
 ): Init<TxnRequest> {
-  const { target, createRevision } = { target: compareTarget.create, createRevision: revision + 1n };
+  // Every key there is older than the next revision.
+  const { target, result } = { target: compareTarget.create, result: compareResult.less };
   return {
-    compare: [createdAt(key, 0n), { ...range, target, createRevision, result: 2 }],
+    compare: [createdAt(key, 0n), { ...range, target, result, createRevision: revision + 1n }],
     success: [{ put: { key, value, lease } }],
     failure: [],
   };

@@ -81,8 +81,8 @@ export class EtcdClient {
     let session = this.#session;
     let headers = this.#headers;
     if (session === null || headers === null) {
-      session = await this.#within(deadlineMs, this.#connected());
-      headers = await this.#within(deadlineMs - (performance.now() - startedAt), this.#identified());
+      session = await reachedWithin(deadlineMs, this.#connected());
+      headers = await reachedWithin(deadlineMs - (performance.now() - startedAt), this.#identified());
     }
     try {
       const leftMs = deadlineMs - (performance.now() - startedAt);
@@ -99,7 +99,7 @@ export class EtcdClient {
     method: methods.Method<Request, Response>,
     request: Init<Request>,
   ): Promise<Response> {
-    const headers = await this.#within(this.callMs, this.#identified());
+    const headers = await reachedWithin(this.callMs, this.#identified());
     const session = await this.#open(endpoint);
     try {
       // A member without a leader may answer, too.
@@ -134,8 +134,8 @@ export class EtcdClient {
 
   async #openWatches(): Promise<WatchStream> {
     try {
-      const session = await this.#within(this.callMs, this.#connected());
-      const headers = await this.#within(this.callMs, this.#identified());
+      const session = await reachedWithin(this.callMs, this.#connected());
+      const headers = await reachedWithin(this.callMs, this.#identified());
       if (!session.open) throw lost(session.endpoint);
       return new WatchStream(
         (listener) =>
@@ -240,25 +240,26 @@ export class EtcdClient {
     const isStuck = error.status === status.deadlineExceeded || error.status === status.unavailable;
     if (isStuck && this.#session === session) session.retire();
   }
-
-  async #within<T>(ms: number, work: Promise<T> | T): Promise<T> {
-    if (!(work instanceof Promise)) return work;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const message = `no etcd server was reached within ${ms} ms`;
-        reject(new EtcdError(message, { status: status.deadlineExceeded, notDone: true }));
-      }, ms);
-    });
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
 }
 
 function lost(endpoint: string): EtcdError {
   const message = `etcd at ${endpoint}: the connection has ended`;
   return new EtcdError(message, { status: status.unavailable, notDone: true, endpoint });
+}
+
+/** What connecting gives, if it takes no longer than this. */
+async function reachedWithin<T>(ms: number, work: Promise<T> | T): Promise<T> {
+  if (!(work instanceof Promise)) return work;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const message = `no etcd server was reached within ${Math.floor(ms)} ms`;
+      reject(new EtcdError(message, { status: status.deadlineExceeded, notDone: true }));
+    }, ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

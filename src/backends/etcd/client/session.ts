@@ -10,8 +10,9 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
-import { EtcdError, refusal, status } from "./errors.ts";
-import { decodeMessage, frame, FrameReader } from "./frames.ts";
+import { EtcdError, status } from "./errors.ts";
+import { Exchange, type StreamListener } from "./exchange.ts";
+import { frame } from "./frames.ts";
 
 /** How a server is reached. */
 export interface SessionOptions {
@@ -28,13 +29,6 @@ export interface SessionOptions {
 export interface TlsOptions extends Pick<SecureContextOptions, "ca" | "cert" | "key" | "passphrase"> {
   /** The name in the server's certificate, where it is not the host of the endpoint. */
   readonly servername?: string | undefined;
-}
-
-/** What happens on a stream. */
-export interface StreamListener {
-  message(bytes: Buffer): void;
-  /** The stream has ended; null: as the server wished, without an error. Called once, and last. */
-  end(error: EtcdError | null): void;
 }
 
 /** A stream in both directions. */
@@ -211,70 +205,6 @@ export class Session {
       if (this.#pinger !== null) clearTimeout(this.#pinger);
       this.#pingLater();
     });
-  }
-}
-
-/** What comes back on a stream, from its headers to its status. */
-class Exchange {
-  readonly #stream: ClientHttp2Stream;
-  readonly #listener: StreamListener;
-  readonly #endpoint: string;
-  readonly #frames = new FrameReader();
-  #code: string | undefined;
-  #text = "";
-  #failure: unknown;
-  #over = false;
-
-  constructor(
-    stream: ClientHttp2Stream,
-    endpoint: string,
-    listener: StreamListener,
-    lost: (text: string, cause?: unknown) => EtcdError,
-  ) {
-    this.#stream = stream;
-    this.#endpoint = endpoint;
-    this.#listener = listener;
-    // A call that is refused at once has its status in the headers, any other in the trailers.
-    stream.on("response", (headers) => this.#read(headers));
-    stream.on("trailers", (headers) => this.#read(headers));
-    stream.on("data", (chunk: Buffer) => this.#receive(chunk));
-    stream.on("error", (error: unknown) => {
-      this.#failure ??= error;
-    });
-    stream.on("close", () => {
-      if (this.#over) return;
-      this.#over = true;
-      listener.end(this.#verdict(lost));
-    });
-  }
-
-  cancel(): void {
-    this.#over = true;
-    this.#stream.close(constants.NGHTTP2_CANCEL);
-  }
-
-  #read(headers: IncomingHttpHeaders): void {
-    const code = headers["grpc-status"];
-    if (typeof code !== "string") return;
-    const text = headers["grpc-message"];
-    this.#code = code;
-    this.#text = typeof text === "string" ? decodeMessage(text) : "";
-  }
-
-  #receive(chunk: Buffer): void {
-    try {
-      for (const message of this.#frames.add(chunk)) if (!this.#over) this.#listener.message(message);
-    } catch (error) {
-      this.#failure = error;
-      this.#stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
-    }
-  }
-
-  #verdict(lost: (text: string, cause?: unknown) => EtcdError): EtcdError | null {
-    if (this.#code !== undefined && this.#failure === undefined) {
-      return this.#code === "0" ? null : refusal(Number(this.#code), this.#text, this.#endpoint);
-    }
-    return lost("the connection ended before the answer", this.#failure);
   }
 }
 

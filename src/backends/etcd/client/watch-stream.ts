@@ -1,6 +1,7 @@
 /** The watches of a client on one stream. A watch that ends is told so, and is not made again: that is left to its owner. */
 import type { Init } from "./codec.ts";
 import type { EtcdError } from "./errors.ts";
+import type { StreamListener } from "./exchange.ts";
 import {
   type WatchCreateRequest,
   type WatchEvent,
@@ -8,7 +9,7 @@ import {
   watchRequest,
   watchResponse,
 } from "./messages/watch.ts";
-import type { Stream, StreamListener } from "./session.ts";
+import type { Stream } from "./session.ts";
 
 /** Why a watch has ended. */
 export interface WatchEnd {

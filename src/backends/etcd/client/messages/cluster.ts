@@ -50,10 +50,10 @@ export const statusResponse: Codec<StatusResponse> = codecOf<StatusResponse>({
   isLearner: { number: 10, kind: flag },
 });
 
-export const alarmAction = { get: 0, activate: 1, deactivate: 2 } as const;
 export const alarmType = { none: 0, noSpace: 1, corrupt: 2 } as const;
 
 export interface AlarmRequest {
+  /** 0: list them. */
   readonly action: number;
   readonly memberId: bigint;
   readonly alarm: number;
@@ -68,7 +68,7 @@ export interface AlarmMember {
   readonly memberId: bigint;
   readonly alarm: number;
 }
-export const alarmMember: Codec<AlarmMember> = codecOf<AlarmMember>({
+const alarmMember: Codec<AlarmMember> = codecOf<AlarmMember>({
   memberId: { number: 1, kind: uint64 },
   alarm: { number: 2, kind: choice },
 });
@@ -90,7 +90,7 @@ export interface Member {
   readonly clientUrls: readonly string[];
   readonly isLearner: boolean;
 }
-export const member: Codec<Member> = codecOf<Member>({
+const member: Codec<Member> = codecOf<Member>({
   id: { number: 1, kind: uint64 },
   name: { number: 2, kind: text },
   peerUrls: { number: 3, kind: text, many: true },

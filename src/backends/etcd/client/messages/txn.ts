@@ -32,7 +32,7 @@ export interface Compare {
   readonly lease: bigint | undefined;
   readonly rangeEnd: Uint8Array;
 }
-export const compare: Codec<Compare> = codecOf<Compare>({
+const compare: Codec<Compare> = codecOf<Compare>({
   result: { number: 1, kind: choice },
   target: { number: 2, kind: choice },
   key: { number: 3, kind: bytes },
@@ -51,7 +51,7 @@ export interface RequestOp {
   readonly deleteRange: DeleteRangeRequest | undefined;
   readonly txn: TxnRequest | undefined;
 }
-export const requestOp: Codec<RequestOp> = codecOf<RequestOp>({
+const requestOp: Codec<RequestOp> = codecOf<RequestOp>({
   range: { number: 1, kind: message(() => rangeRequest), chosen: true },
   put: { number: 2, kind: message(() => putRequest), chosen: true },
   deleteRange: { number: 3, kind: message(() => deleteRangeRequest), chosen: true },
@@ -76,7 +76,7 @@ export interface ResponseOp {
   readonly deleteRange: DeleteRangeResponse | undefined;
   readonly txn: TxnResponse | undefined;
 }
-export const responseOp: Codec<ResponseOp> = codecOf<ResponseOp>({
+const responseOp: Codec<ResponseOp> = codecOf<ResponseOp>({
   range: { number: 1, kind: message(() => rangeResponse), chosen: true },
   put: { number: 2, kind: message(() => putResponse), chosen: true },
   deleteRange: { number: 3, kind: message(() => deleteRangeResponse), chosen: true },

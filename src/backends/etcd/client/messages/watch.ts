@@ -10,7 +10,7 @@ export interface WatchEvent {
   readonly kv: KeyValue | undefined;
   readonly prevKv: KeyValue | undefined;
 }
-export const watchEvent: Codec<WatchEvent> = codecOf<WatchEvent>({
+const watchEvent: Codec<WatchEvent> = codecOf<WatchEvent>({
   type: { number: 1, kind: choice },
   kv: { number: 2, kind: message(() => keyValue), chosen: true },
   prevKv: { number: 3, kind: message(() => keyValue), chosen: true },
@@ -37,7 +37,7 @@ export const watchCreateRequest: Codec<WatchCreateRequest> = codecOf<WatchCreate
 export interface WatchCancelRequest {
   readonly watchId: bigint;
 }
-export const watchCancelRequest: Codec<WatchCancelRequest> = codecOf<WatchCancelRequest>({
+const watchCancelRequest: Codec<WatchCancelRequest> = codecOf<WatchCancelRequest>({
   watchId: { number: 1, kind: int64 },
 });
 
