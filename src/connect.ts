@@ -21,6 +21,8 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
   "rediss+sentinel:": openByRedisUrl,
   "redis+cluster:": openByRedisUrl,
   "rediss+cluster:": openByRedisUrl,
+  "etcd:": openEtcd,
+  "etcds:": openEtcd,
 };
 
 async function openMemory(url: string): Promise<Backend> {
@@ -37,6 +39,11 @@ async function openSqlite(url: string): Promise<Backend> {
 async function openByRedisUrl(url: string): Promise<Backend> {
   const { openRedis } = await import("./backends/redis/index.ts");
   return openRedis(url);
+}
+
+async function openEtcd(url: string): Promise<Backend> {
+  const { etcdBackend } = await import("./backends/etcd/index.ts");
+  return etcdBackend({ url });
 }
 
 /**

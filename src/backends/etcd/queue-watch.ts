@@ -1,0 +1,257 @@
+/**
+ * One watch on one queue for all who wait there in this client: it follows the entries of the queue and tells a waiter
+ * when its target has left. It is a hint: whoever is told asks the store before it believes anything.
+ */
+import type { Entry, Snapshot } from "../../core/backend.ts";
+import type { Clock, Timer } from "../../core/clock.ts";
+import { nothingAhead, ruleOf } from "../../core/grant.ts";
+import type { Calls } from "./calls.ts";
+import type { KeyValue } from "./client/messages/kv.ts";
+import { eventType, type WatchEvent } from "./client/messages/watch.ts";
+import * as methods from "./client/methods.ts";
+import type { Watch } from "./client/watch-stream.ts";
+import type { KeyRange } from "./layout.ts";
+import { inOrder } from "./steps.ts";
+
+/** Somebody who waits. */
+export interface Waiter {
+  readonly self: Entry;
+  readonly key: string;
+  /** Whose leaving is waited for; null: until there is room. */
+  readonly target: { readonly key: string; readonly seq: bigint } | null;
+  /**
+   * The target has left, or there is room. `fresh` says that nobody blocks it any more, as far as is seen here; `seen`, that
+   * the store has said so of its own entry at that moment.
+   */
+  tell(fresh: Snapshot | undefined, seen?: boolean): void;
+  /** Its own entry has left the queue. */
+  gone(): void;
+}
+
+/** What a watch needs to know of its queue. */
+export interface QueueWatchOptions {
+  readonly calls: Calls;
+  readonly clock: Clock;
+  readonly range: KeyRange;
+  readonly show: (kv: KeyValue) => Entry;
+  /** Nobody has waited for a while, and the watch has ended. */
+  readonly onIdle: () => void;
+}
+
+/** How long a watch outlives its last waiter, in milliseconds: the next one often comes soon. */
+const lingerMs = 1_000;
+/** How long after a failure the watch is begun anew, in milliseconds; doubled each time. */
+const firstPauseMs = 50;
+const longestPauseMs = 2_000;
+
+/** The watch on one queue. */
+export class QueueWatch {
+  readonly #options: QueueWatchOptions;
+  /** The entries by key, first to last; null while it is not known what is there. */
+  #entries: Map<string, Entry> | null = null;
+  /** Up to which revision the entries are known. */
+  #revision = 0n;
+  #early: WatchEvent[] = [];
+  readonly #waiters = new Set<Waiter>();
+  readonly #byTarget = new Map<string, Set<Waiter>>();
+  readonly #byKey = new Map<string, Waiter>();
+  readonly #forRoom = new Set<Waiter>();
+  readonly #leaving = new Set<string>();
+  /** A new one for each try; what is told about an earlier one does not count. */
+  #attempt: object | null = null;
+  #watch: Watch | null = null;
+  #pauseMs = firstPauseMs;
+  #restart: Timer | null = null;
+  #farewell: Timer | null = null;
+  #closed = false;
+
+  constructor(options: QueueWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Waits. Tells at once if the target has left already. Gives the function that ends the wait. */
+  add(waiter: Waiter): () => void {
+    this.#waiters.add(waiter);
+    const peers = this.#peersOf(waiter);
+    peers.add(waiter);
+    this.#byKey.set(waiter.key, waiter);
+    if (this.#attempt === null) this.#begin();
+    else if (this.#entries !== null) this.#check(waiter);
+    return () => {
+      peers.delete(waiter);
+      if (this.#byKey.get(waiter.key) === waiter) this.#byKey.delete(waiter.key);
+      if (waiter.target !== null && peers.size === 0) this.#byTarget.delete(waiter.target.key);
+      if (this.#waiters.delete(waiter) && this.#waiters.size === 0) this.#linger();
+    };
+  }
+
+  /** Those who wait for the same. */
+  #peersOf({ target }: Waiter): Set<Waiter> {
+    if (target === null) return this.#forRoom;
+    const peers = this.#byTarget.get(target.key) ?? new Set();
+    this.#byTarget.set(target.key, peers);
+    return peers;
+  }
+
+  /** Whoever waits for this entry, if it is one alone. */
+  heirOf(key: string): Waiter | undefined {
+    const [heir, other] = this.#byTarget.get(key) ?? [];
+    return other === undefined ? heir : undefined;
+  }
+
+  /** This client is about to take an entry out, and will say when it has: what the store tells of it can wait. */
+  leaving(key: string): void {
+    this.#leaving.add(key);
+  }
+
+  /** It could not, as far as it knows: what the store has told meanwhile counts. */
+  stayed(key: string): void {
+    this.#leaving.delete(key);
+    if (this.#entries?.has(key) === false) this.#tellOf(key);
+  }
+
+  /** This client has taken an entry out. `heir` is one of those who wait for it, whose own entry was there at that moment. */
+  left(key: string, heir?: Waiter): void {
+    this.#leaving.delete(key);
+    this.#entries?.delete(key);
+    this.#tellOf(key, heir);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#farewell?.cancel();
+    this.#restart?.cancel();
+    for (const waiters of [this.#waiters, this.#byTarget, this.#byKey, this.#forRoom]) waiters.clear();
+    this.#end();
+  }
+
+  #linger(): void {
+    this.#farewell?.cancel();
+    this.#farewell = this.#options.clock.after(lingerMs, () => {
+      if (this.#waiters.size > 0) return;
+      this.close();
+      this.#options.onIdle();
+    });
+  }
+
+  // 1. Watch from now on, 2. list what is there, 3. catch up with what was told meanwhile. A watch that began at an
+  // earlier revision would be served last, a tenth of a second late.
+
+  #begin(): void {
+    const attempt = {};
+    this.#attempt = attempt;
+    const current = (): boolean => this.#attempt === attempt && !this.#closed;
+    const watching = this.#options.calls.client.watch(this.#options.range, {
+      created: () => {
+        if (current()) void this.#list(current);
+      },
+      events: (events, revision) => {
+        if (current()) this.#follow(events, revision);
+      },
+      ended: () => {
+        if (current()) this.#again();
+      },
+    });
+    watching.then(
+      (watch) => {
+        if (current()) this.#watch = watch;
+        else watch.cancel();
+      },
+      () => {
+        if (current()) this.#again();
+      },
+    );
+  }
+
+  async #list(current: () => boolean): Promise<void> {
+    const { calls, range, show } = this.#options;
+    try {
+      const { header, kvs } = await calls.read("listing a queue", methods.range, inOrder(range));
+      if (!current()) return;
+      this.#revision = header?.revision ?? 0n;
+      this.#entries = new Map(kvs.map((kv) => [textOf(kv.key), show(kv)]));
+      this.#pauseMs = firstPauseMs;
+      const early = this.#early.filter(({ kv }) => (kv?.modRevision ?? 0n) > this.#revision);
+      this.#early = [];
+      this.#follow(early, this.#revision);
+      for (const waiter of this.#waiters) this.#check(waiter);
+    } catch {
+      if (current()) this.#again();
+    }
+  }
+
+  /** Whatever ended the watch: what was missed is found by listing again. */
+  #again(): void {
+    this.#end();
+    this.#restart = this.#options.clock.after(this.#pauseMs, () => this.#begin());
+    this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
+  }
+
+  #end(): void {
+    this.#attempt = {};
+    this.#entries = null;
+    this.#early = [];
+    this.#watch?.cancel();
+    this.#watch = null;
+  }
+
+  #follow(events: readonly WatchEvent[], revision: bigint): void {
+    if (this.#entries === null) {
+      this.#early.push(...events);
+      return;
+    }
+    for (const { type, kv } of events) {
+      if (kv === undefined) continue;
+      const key = textOf(kv.key);
+      if (kv.modRevision > this.#revision) this.#revision = kv.modRevision;
+      // A key that is written again keeps its place.
+      if (type === eventType.put) this.#entries.set(key, this.#options.show(kv));
+      else if (this.#entries.delete(key) && !this.#leaving.has(key)) this.#tellOf(key);
+    }
+    if (revision > this.#revision) this.#revision = revision;
+  }
+
+  #tellOf(key: string, heir?: Waiter): void {
+    // Whoever was displaced hears of it before the next in line, and joins again before it.
+    this.#byKey.get(key)?.gone();
+    for (const waiter of this.#byTarget.get(key) ?? []) waiter.tell(this.#fresh(waiter), waiter === heir);
+    for (const waiter of this.#forRoom) this.#checkRoom(waiter);
+  }
+
+  /** Tells a waiter whose target has left: it is not there, although all up to its creation is known. */
+  #check(waiter: Waiter): void {
+    const { target } = waiter;
+    if (target === null) this.#checkRoom(waiter);
+    else if (this.#revision >= target.seq && this.#entries?.get(target.key)?.seq !== target.seq) {
+      waiter.tell(this.#fresh(waiter));
+    }
+  }
+
+  #checkRoom(waiter: Waiter): void {
+    const fresh = this.#fresh(waiter);
+    if (fresh !== undefined) waiter.tell(fresh);
+  }
+
+  /** What is ahead of a waiter if that grants it. */
+  #fresh({ self, key }: Waiter): Snapshot | undefined {
+    if (this.#entries?.get(key)?.seq !== self.seq) return undefined;
+    const rule = ruleOf(self);
+    let ahead = nothingAhead;
+    for (const [other, entry] of this.#entries) {
+      if (other === key) return { self, ahead };
+      ahead = {
+        count: ahead.count + 1,
+        weight: ahead.weight + entry.weight,
+        nearest: entry,
+        nearestWriter: entry.mode === "write" ? entry : ahead.nearestWriter,
+      };
+      // The rules are monotone: what blocks it now still does when more is ahead.
+      if (!rule.grants(self, ahead)) return undefined;
+    }
+    return undefined;
+  }
+}
+
+function textOf(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString();
+}

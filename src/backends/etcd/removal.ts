@@ -1,0 +1,109 @@
+/** Leaving a queue: one delete that is guarded by the revision at which the entry was created. */
+import { hasCode } from "../../core/errors.ts";
+import type { KeyValue } from "./client/messages/kv.ts";
+import * as methods from "./client/methods.ts";
+import { evictedText } from "./entry-text.ts";
+import * as steps from "./steps.ts";
+import type { EtcdStore } from "./store.ts";
+
+/** Takes an entry out; with a seq, only the one that has it. True if it was there. */
+export async function takeOut(
+  store: EtcdStore,
+  queue: string,
+  id: string,
+  seq: bigint | undefined,
+): Promise<boolean> {
+  const own = store.own(queue, id);
+  if (own === undefined || own.seq === null || (seq !== undefined && seq !== own.seq)) {
+    return takeOutUnknown(store, queue, id, seq);
+  }
+  const wasExpired = own.until <= store.clock.now();
+  const watch = store.watchOn(queue);
+  const heir = watch?.heirOf(own.key);
+  const key = Buffer.from(own.key);
+  // Whoever is next in this client need not ask whether its own entry is there: it is seen in the same moment.
+  const success = heir === undefined ? [deletion(key)] : [deletion(key), sight(heir.key)];
+  watch?.leaving(own.key);
+  try {
+    const compare = [steps.createdAt(key, own.seq)];
+    const answer = await store.calls.write("a removal", methods.transact, { compare, success });
+    const seen = answer.responses[1]?.range?.kvs[0];
+    store.forget(own);
+    watch?.left(own.key, seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined);
+    return answer.succeeded && !wasExpired;
+  } catch (error) {
+    watch?.stayed(own.key);
+    throw error;
+  }
+}
+
+/** Takes out an entry of which only the id is known: its key may be that of a writer or that of a reader. */
+async function takeOutUnknown(
+  store: EtcdStore,
+  queue: string,
+  id: string,
+  seq: bigint | undefined,
+): Promise<boolean> {
+  const keys = keysOf(store, queue, id);
+  const success = keys.map((key) => steps.removal(Buffer.from(key), seq));
+  const { responses } = await store.calls.write("a removal", methods.transact, { success });
+  for (const key of keys) store.watchOn(queue)?.left(key);
+  return steps.removed(responses) > 0;
+}
+
+/**
+ * Takes out somebody else's entry, so that its owner can tell: 1. mark it, 2. delete it. The mark is read in the history of
+ * the key, where nothing has to be cleaned up.
+ */
+export async function evict(
+  store: EtcdStore,
+  queue: string,
+  id: string,
+  seq: bigint | undefined,
+): Promise<boolean> {
+  const kv = await look(store, queue, id, seq);
+  if (kv === undefined) return false;
+  const [key, value] = [Buffer.from(kv.key), evictedText(kv.value)];
+  if (value !== null) {
+    const mark = { put: { key, value, ignoreLease: true } };
+    const compare = [steps.createdAt(key, kv.createRevision)];
+    try {
+      await store.calls.write("an eviction", methods.transact, { compare, success: [mark] });
+    } catch (error) {
+      // A mark that may have been made does no harm; whether the entry leaves is decided below.
+      if (!hasCode(error, "LOCK_OUTCOME_UNKNOWN")) throw error;
+    }
+  }
+  const { responses } = await store.calls.write("an eviction", methods.transact, {
+    compare: [steps.createdAt(key, kv.createRevision)],
+    success: [deletion(key)],
+  });
+  store.watchOn(queue)?.left(key.toString());
+  return steps.removed(responses) > 0;
+}
+
+async function look(
+  store: EtcdStore,
+  queue: string,
+  id: string,
+  seq: bigint | undefined,
+): Promise<KeyValue | undefined> {
+  const success = keysOf(store, queue, id).map((key) => ({ range: { key: Buffer.from(key) } }));
+  const { responses } = await store.calls.read("a look at an entry", methods.transact, { success });
+  return responses
+    .flatMap(({ range }) => range?.kvs ?? [])
+    .find(({ createRevision }) => seq === undefined || createRevision === seq);
+}
+
+/** The keys that an entry may have: that of a writer and that of a reader. */
+export function keysOf(store: EtcdStore, queue: string, id: string): readonly string[] {
+  return [store.layout.key(queue, id, "write"), store.layout.key(queue, id, "read")];
+}
+
+function deletion(key: Buffer): { deleteRange: { key: Buffer } } {
+  return { deleteRange: { key } };
+}
+
+function sight(key: string): { range: { key: Buffer; keysOnly: true } } {
+  return { range: { key: Buffer.from(key), keysOnly: true } };
+}

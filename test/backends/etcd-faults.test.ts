@@ -1,0 +1,235 @@
+/** The etcd backend on bad days: leaders that die or stand still, leases that are revoked, histories that are compacted away. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { type EtcdNode, startEtcd, TcpProxy } from "../../scripts/lib/for-tests.mjs";
+import { etcdBackend } from "../../src/backends/etcd/index.ts";
+import { connect } from "../../src/connect.ts";
+import type { LockManager } from "../../src/core/manager.ts";
+import { etcdctl, leaderOf, startOne } from "../helpers/etcd.ts";
+import { ask, keys, leases } from "../helpers/etcd-store.ts";
+import { Recorded } from "../helpers/recorded.ts";
+
+let nodes: EtcdNode[] = [];
+let proxies: TcpProxy[] = [];
+let managers: LockManager[] = [];
+
+afterEach(async () => {
+  for (const node of nodes) node.resume();
+  await Promise.all(managers.map((locks) => locks.close()));
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+  await Promise.all(nodes.map((node) => node.remove()));
+  [nodes, proxies, managers] = [[], [], []];
+});
+
+async function start(count: number): Promise<readonly EtcdNode[]> {
+  nodes = count === 1 ? [await startOne()] : await startEtcd(count);
+  return nodes;
+}
+
+async function open(endpoints: readonly string[], label = ""): Promise<LockManager> {
+  const locks = await connect(etcdBackend({ endpoints, prefix: "f/", callMs: 1_000, pingMs: 500 }), {
+    label,
+  });
+  managers.push(locks);
+  return locks;
+}
+
+/** What is left when all clients have closed: the last keys and leases may still be on their way out. */
+async function leaks(endpoint: string): Promise<Record<string, number>> {
+  await Promise.all(managers.map((locks) => locks.close()));
+  let left = { keys: -1, leases: -1 };
+  const clean = async (): Promise<number> => {
+    left = { keys: (await keys(endpoint, "f/")).length, leases: (await leases(endpoint)).length };
+    return left.keys + left.leases;
+  };
+  await expect.poll(clean, { timeout: 15_000, interval: 200 }).toBe(0);
+  return left;
+}
+
+/** Runs a workload on a cluster of three while somebody breaks it, and judges what was seen. */
+async function onBadDays(
+  workload: { readonly ttlMs: number; readonly forMs: number },
+  breakIt: (recorded: Recorded) => Promise<void>,
+): Promise<Recorded> {
+  const endpoints = (await start(3)).map(({ endpoint }) => endpoint);
+  const { ttlMs, forMs } = workload;
+  const recorded = new Recorded({ names: ["a", "b"], ttlMs, holdMs: 300, waitMs: 10_000 });
+  const loops: Promise<void>[] = [];
+  for (const proc of ["p1", "p2", "p3", "p4"]) loops.push(recorded.loop(proc, await open(endpoints, proc)));
+  for (const until = performance.now() + forMs; performance.now() < until;) await breakIt(recorded);
+  await sleep(2_000);
+  recorded.stop();
+  await Promise.all(loops);
+  const { verdict, violations, doubts } = recorded.judge(await leaks(endpoints[0] ?? ""));
+  expect({ verdict, violations, doubts }).toEqual({ verdict: "valid", violations: [], doubts: [] });
+  return recorded;
+}
+
+describe("three nodes", () => {
+  it("with the leader killed every three seconds, there is one holder at most, and work goes on", async () => {
+    const recorded = await onBadDays({ ttlMs: 3_000, forMs: 12_000 }, async (history) => {
+      const leader = await leaderOf(nodes);
+      const healed = history.fault("kill", leader.endpoint);
+      await leader.kill();
+      await sleep(1_500);
+      await leader.start();
+      healed();
+      await sleep(1_500);
+    });
+    expect(recorded.grants).toBeGreaterThan(20);
+  }, 90_000);
+
+  it("with the leader paused past the ttl, there is one holder at most, and work goes on", async () => {
+    const recorded = await onBadDays({ ttlMs: 2_000, forMs: 10_000 }, async (history) => {
+      const leader = await leaderOf(nodes);
+      const healed = history.fault("pause", leader.endpoint);
+      leader.pause();
+      await sleep(4_000);
+      leader.resume();
+      healed();
+      await sleep(1_000);
+    });
+    expect(recorded.grants).toBeGreaterThan(20);
+  }, 90_000);
+
+  it("a holder keeps its lock although the node that it talks to stands still", async () => {
+    const cluster = await start(3);
+    const [first, ...others] = await Promise.all(cluster.map(({ port }) => TcpProxy.start(port)));
+    if (first === undefined) throw new Error("no proxy");
+    proxies = [first, ...others];
+    const locks = await open(proxies.map(({ port }) => `http://127.0.0.1:${port}`));
+    const lock = await locks.acquire("kept", { ttl: 4_000 });
+    for (let turn = 0; turn < 2; turn++) {
+      const used = proxies.find(({ connections }) => connections > 0);
+      used?.blackhole();
+      await sleep(4_000);
+      expect(lock.held).toBe(true);
+      used?.heal();
+    }
+    expect(await lock.release()).toBe("released");
+  }, 30_000);
+});
+
+describe("leases that others revoke", () => {
+  const revoke = (node: EtcdNode, id: string): Promise<string> =>
+    ask(node.endpoint, "lease/revoke", { ID: id });
+
+  it("a holder is told at once", async () => {
+    const [node] = await start(1);
+    if (node === undefined) throw new Error("no node");
+    const locks = await open([node.endpoint]);
+    const lock = await locks.acquire("a", { ttl: 20_000 });
+    const lost = new Promise<void>((resolve) => {
+      lock.signal.addEventListener("abort", () => resolve());
+    });
+    for (const id of await leases(node.endpoint)) await revoke(node, id);
+    await lost;
+    expect(lock.held).toBe(false);
+    expect(lock.signal.reason).toMatchObject({ code: "LOCK_LOST" });
+    // The next one gets a lease that exists.
+    const next = await locks.acquire("a", { ttl: 20_000 });
+    expect(next.held).toBe(true);
+    await next.release();
+  });
+
+  it("a waiter never believes that it holds, joins again, and gets the lock in the end", async () => {
+    const [node] = await start(1);
+    if (node === undefined) throw new Error("no node");
+    const [holder, waiter] = [await open([node.endpoint]), await open([node.endpoint])];
+    const recorded = new Recorded({ names: ["a"], ttlMs: 20_000, holdMs: 50, waitMs: 15_000 });
+    const held = await holder.acquire("a", { ttl: 20_000 });
+    const before = await leases(node.endpoint);
+    const waits = recorded.once("waiter", waiter, "a");
+    await expect.poll(() => keys(node.endpoint, "f/a/")).toHaveLength(2);
+    const own = (await leases(node.endpoint)).filter((id) => !before.includes(id));
+    for (const id of own) await revoke(node, id);
+    // Right after its entry has died, the lock becomes free.
+    expect(await held.release()).toBe("released");
+    await waits;
+    expect(recorded.grants).toBe(1);
+    expect(recorded.judge(await leaks(node.endpoint))).toMatchObject({ verdict: "valid" });
+  }, 40_000);
+});
+
+describe("compaction", () => {
+  it("in a loop under a hundred waiters, with connections cut, hangs nobody", async () => {
+    const [node] = await start(1);
+    if (node === undefined) throw new Error("no node");
+    const proxy = await TcpProxy.start(node.port);
+    proxies = [proxy];
+    const recorded = new Recorded({ names: ["a"], ttlMs: 10_000, holdMs: 20, waitMs: 60_000 });
+    const clients = await Promise.all(
+      Array.from({ length: 4 }, (_, turn) => open([`http://127.0.0.1:${proxy.port}`], `c${turn}`)),
+    );
+    const waits = Array.from({ length: 100 }, (_, turn) => {
+      const client = clients[turn % 4];
+      if (client === undefined) throw new Error("no client");
+      return recorded.once(`w${turn}`, client, "a");
+    });
+    const over = new AbortController();
+    const compacting = (async () => {
+      for (let turn = 1; !over.signal.aborted; turn++) {
+        const revision = /"revision":"(\d+)"/.exec(
+          await ask(node.endpoint, "kv/range", { key: "YQ==" }),
+        )?.[1];
+        // It may be compacted up to there already.
+        await ask(node.endpoint, "kv/compaction", { revision }).catch(() => {});
+        if (turn % 20 === 0) proxy.resetAll();
+        await sleep(20);
+      }
+    })();
+    await Promise.all(waits);
+    over.abort();
+    await compacting;
+    expect(recorded.grants).toBe(100);
+    const { verdict, violations } = recorded.judge(await leaks(node.endpoint));
+    expect({ verdict, violations }).toEqual({ verdict: "valid", violations: [] });
+  }, 90_000);
+});
+
+describe("refusals", () => {
+  it("of a store that is full are typed, and a lock that is held can be released", async () => {
+    nodes = [await startOne({ args: ["--quota-backend-bytes=1000000"] })];
+    const [node] = nodes;
+    if (node === undefined) throw new Error("no node");
+    const locks = await open([node.endpoint]);
+    const lock = await locks.acquire("a");
+    const filler = Buffer.alloc(400_000, "x").toString("base64");
+    const fill = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn++)
+        await ask(node.endpoint, "kv/put", { key: `Zg==`, value: filler });
+    };
+    await expect(fill()).rejects.toThrow(/space exceeded/);
+    await expect(locks.acquire("b")).rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringContaining("the store is full"),
+    });
+    expect(await lock.release()).toBe("released");
+  });
+
+  it("of a user without rights are typed, and say what to do", async () => {
+    nodes = [await startOne()];
+    const [node] = nodes;
+    if (node === undefined) throw new Error("no node");
+    await etcdctl(node, "user", "add", "root:secret");
+    await etcdctl(node, "user", "grant-role", "root", "root");
+    await etcdctl(node, "user", "add", "weak:word");
+    await etcdctl(node, "auth", "enable");
+    const as = async (auth?: { user: string; password: string }): Promise<unknown> => {
+      const locks = await connect(etcdBackend({ endpoints: [node.endpoint], auth }));
+      managers.push(locks);
+      return locks.acquire("a").then(
+        (lock) => lock.held,
+        (error: unknown) => error,
+      );
+    };
+    const refused = (message: RegExp): object => ({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringMatching(message),
+    });
+    expect(await as({ user: "root", password: "secret" })).toBe(true);
+    expect(await as({ user: "weak", password: "word" })).toMatchObject(refused(/permission denied.*grant/));
+    expect(await as({ user: "root", password: "wrong" })).toMatchObject(refused(/check user and password/));
+    expect(await as()).toMatchObject(refused(/give auth/));
+  });
+});

@@ -1,0 +1,60 @@
+/** Clients that can only reach a member which is cut off from the majority: they lose their locks before others get them. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { etcdBackend } from "../../src/backends/etcd/index.ts";
+import { connect } from "../../src/connect.ts";
+import type { LockManager } from "../../src/core/manager.ts";
+import { keys, leases } from "../helpers/etcd-store.ts";
+import { canMakeNamespaces, SplitCluster } from "../helpers/etcd-netns.ts";
+import { leaderOf } from "../helpers/etcd.ts";
+import { Recorded } from "../helpers/recorded.ts";
+
+const possible = await canMakeNamespaces();
+
+it.skipIf(!possible)(
+  `a client on the minority side loses its lock before another holds it (needs root and network namespaces)`,
+  async () => {
+    const cluster = await SplitCluster.start();
+    const managers: LockManager[] = [];
+    try {
+      const open = async (endpoints: readonly string[]): Promise<LockManager> => {
+        const locks = await connect(etcdBackend({ endpoints, prefix: "f/", callMs: 1_000, pingMs: 500 }));
+        managers.push(locks);
+        return locks;
+      };
+      const recorded = new Recorded({ names: ["a"], ttlMs: 2_000, holdMs: 800, waitMs: 10_000 });
+      const loops: Promise<void>[] = [];
+      for (const [index, { endpoint }] of cluster.nodes.entries()) {
+        loops.push(recorded.loop(`p${index}`, await open([endpoint])));
+      }
+      // First the leader, then whoever follows.
+      for (const chooseLeader of [true, false]) {
+        await sleep(1_500);
+        const leader = await leaderOf(cluster.nodes);
+        const index = cluster.nodes.findIndex((node) => (node === leader) === chooseLeader);
+        const healed = recorded.fault("partition", `member ${index + 1}`);
+        await cluster.cutOff(index + 1);
+        await sleep(5_000);
+        await cluster.cutOff(index + 1, false);
+        healed();
+      }
+      await sleep(3_000);
+      recorded.stop();
+      await Promise.all(loops);
+      await Promise.all(managers.map((locks) => locks.close()));
+      const endpoint = cluster.nodes[0]?.endpoint ?? "";
+      const left = async (): Promise<number[]> => [
+        (await keys(endpoint, "f/")).length,
+        (await leases(endpoint)).length,
+      ];
+      await expect.poll(left, { timeout: 15_000, interval: 200 }).toEqual([0, 0]);
+      const { verdict, violations, doubts } = recorded.judge({ keys: 0, leases: 0 });
+      expect({ verdict, violations, doubts }).toEqual({ verdict: "valid", violations: [], doubts: [] });
+      expect(recorded.grants).toBeGreaterThan(10);
+    } finally {
+      await Promise.all(managers.map((locks) => locks.close()));
+      await cluster.remove();
+    }
+  },
+  90_000,
+);

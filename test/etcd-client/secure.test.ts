@@ -1,0 +1,123 @@
+/** The thin client over TLS, with certificates of its own, and as a user with a password. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EtcdNode, makeFolder, removeFolder } from "../../scripts/lib/for-tests.mjs";
+import { EtcdClient, type EtcdClientOptions } from "../../src/backends/etcd/client/client.ts";
+import { status } from "../../src/backends/etcd/client/errors.ts";
+import * as methods from "../../src/backends/etcd/client/methods.ts";
+import { type Certificates, etcdctl, makeCertificates, startOne } from "../helpers/etcd.ts";
+
+const key = Buffer.from("k");
+
+/** The answer to a call by a client of its own, or what it rejects with. */
+async function ask(options: EtcdClientOptions): Promise<unknown> {
+  const client = new EtcdClient(options);
+  try {
+    return await client.call(methods.put, { key }).catch((error: unknown) => error);
+  } finally {
+    await client.close();
+  }
+}
+
+const answered = { header: { revision: expect.any(BigInt) } };
+
+describe.each([false, true])("TLS, with client certificates: %s", (mutual) => {
+  let folder: string;
+  let certificates: Certificates;
+  let node: EtcdNode;
+
+  beforeAll(async () => {
+    folder = await makeFolder("etcd-tls");
+    certificates = await makeCertificates(folder);
+    const { ca, cert, key: own } = certificates;
+    node = await startOne({
+      scheme: "https",
+      args: certificates.serverArgs(mutual),
+      ready: async (endpoint) => {
+        const client = new EtcdClient({ endpoints: [endpoint], tls: { ca, cert, key: own } });
+        try {
+          await client.call(methods.range, { key });
+        } finally {
+          await client.close();
+        }
+      },
+    });
+  });
+
+  afterAll(async () => {
+    await node.remove();
+    await removeFolder(folder);
+  });
+
+  it("is spoken with the right certificates", async () => {
+    const { ca, cert, key: own } = certificates;
+    const tls = mutual ? { ca, cert, key: own } : { ca };
+    expect(await ask({ endpoints: [node.endpoint], tls })).toMatchObject(answered);
+  });
+
+  it("a server that nobody vouches for is refused", async () => {
+    expect(await ask({ endpoints: [node.endpoint] })).toMatchObject({
+      status: status.unavailable,
+      notDone: true,
+      message: expect.stringMatching(/certificate/),
+    });
+  });
+
+  if (mutual) {
+    it("a client without a certificate is refused", async () => {
+      const { ca } = certificates;
+      expect(await ask({ endpoints: [node.endpoint], tls: { ca } })).toMatchObject({ notDone: true });
+    });
+  }
+});
+
+describe("a cluster that asks who one is", () => {
+  let node: EtcdNode;
+
+  beforeAll(async () => {
+    node = await startOne();
+    await etcdctl(node, "user", "add", "root:secret");
+    await etcdctl(node, "user", "grant-role", "root", "root");
+    await etcdctl(node, "user", "add", "weak:word");
+    await etcdctl(node, "auth", "enable");
+  });
+
+  afterAll(() => node.remove());
+
+  const as = (user: string, password: string): EtcdClientOptions => ({
+    endpoints: [node.endpoint],
+    auth: { user, password },
+  });
+
+  it("takes those with the right password", async () => {
+    expect(await ask(as("root", "secret"))).toMatchObject(answered);
+  });
+
+  it("refuses a wrong password, no password, and what a user may not do", async () => {
+    expect(await ask(as("root", "wrong"))).toMatchObject({ status: status.invalidArgument, notDone: true });
+    expect(await ask({ endpoints: [node.endpoint] })).toMatchObject({ notDone: true });
+    expect(await ask(as("weak", "word"))).toMatchObject({ status: status.permissionDenied, notDone: true });
+  });
+
+  it("takes a client again whose token it has forgotten, with the next call", async () => {
+    const client = new EtcdClient(as("root", "secret"));
+    await client.call(methods.put, { key });
+    await node.kill();
+    await node.start();
+    const outcomes: unknown[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      outcomes.push(
+        await client.call(methods.put, { key }).then(
+          () => "answered",
+          (error: unknown) => error,
+        ),
+      );
+    }
+    expect(outcomes.at(-1)).toBe("answered");
+    await client.close();
+  });
+
+  it("that stops asking takes those who give a password all the same", async () => {
+    await etcdctl(node, "--user=root:secret", "auth", "disable");
+    expect(await ask(as("root", "secret"))).toMatchObject(answered);
+  });
+});
