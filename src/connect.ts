@@ -17,6 +17,10 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
     const { memoryBackend } = await import("./backends/memory/index.ts");
     return memoryBackend({ store: url.slice("memory:".length) });
   },
+  "zookeeper:": async (url) => {
+    const { zookeeperBackend, zookeeperUrl } = await import("./backends/zookeeper/index.ts");
+    return zookeeperBackend(zookeeperUrl(url));
+  },
 };
 
 /**

@@ -52,3 +52,20 @@ export function rawSession(hosts: string, changes: Partial<SessionOptions> = {})
 
 /** Anybody may do anything. */
 export const openAcl: readonly Acl[] = [{ perms: 31, scheme: "world", id: "anyone" }];
+
+/** The nodes that are left at and below a path. */
+export async function litterBelow(hosts: string, path: string): Promise<readonly string[]> {
+  const looker = rawSession(hosts);
+  try {
+    return await nodesBelow(looker, path);
+  } finally {
+    await looker.close();
+  }
+}
+
+async function nodesBelow(looker: ZooSession, path: string): Promise<string[]> {
+  if ((await looker.exists(path)) === null) return [];
+  const { children } = await looker.getChildren(path);
+  const below = await Promise.all(children.map((child) => nodesBelow(looker, `${path}/${child}`)));
+  return [path, ...below.flat()];
+}
