@@ -1,6 +1,7 @@
 /** ZooKeeper for tests: the server that the environment gives, or throwaway ones. */
 import {
   type Acl,
+  hasZooCode,
   parseEnsemble,
   type SessionOptions,
   ZooSession,
@@ -64,8 +65,10 @@ export async function litterBelow(hosts: string, path: string): Promise<readonly
 }
 
 async function nodesBelow(looker: ZooSession, path: string): Promise<string[]> {
-  if ((await looker.exists(path)) === null) return [];
-  const { children } = await looker.getChildren(path);
-  const below = await Promise.all(children.map((child) => nodesBelow(looker, `${path}/${child}`)));
+  const listed = await looker.getChildren(path).catch((error: unknown) => {
+    if (!hasZooCode(error, "noNode")) throw error;
+  });
+  if (listed === undefined) return [];
+  const below = await Promise.all(listed.children.map((child) => nodesBelow(looker, `${path}/${child}`)));
   return [path, ...below.flat()];
 }

@@ -77,24 +77,23 @@ async function make(
   const guid = guidOf(asked.id);
   const { acl } = context;
   const path = `${parent}/${stemFor(asked, guid, context.layout)}`;
-  const node = { path, data: encodeEntry(asked), acl, mode: "ephemeral-sequential" } as const;
+  const wanted = { path, data: encodeEntry(asked), acl, mode: "ephemeral-sequential" } as const;
   let doubtful = false;
   for (let tries = 1; ; tries++) {
-    if (doubtful) {
-      const found = await findAgain(session, parent, guid);
-      if (found !== null) return found;
-    }
-    const [made, listed] = await Promise.allSettled([session.create(node), session.getChildren(parent)]);
+    const found = doubtful ? await findAgain(session, parent, guid) : null;
+    if (found !== null) return found;
+    const [made, listed] = await Promise.allSettled([session.create(wanted), session.getChildren(parent)]);
     if (made.status === "fulfilled") {
       const { stat } = made.value;
       const children = listed.status === "fulfilled" ? listed.value.children : null;
-      const found = { path: made.value.path, seq: stat.czxid, children };
-      return (await earlier(context, session, parent, guid, found)) ?? found;
+      const node = { path: made.value.path, seq: stat.czxid, children };
+      return (await earlier(context, session, parent, guid, node)) ?? node;
     }
     const error: unknown = made.reason;
     if (tries >= mostTries) throw error;
     if (isDoubtful(error)) doubtful = true;
-    else if (hasZooCode(error, "noNode")) await makeParents(session, parent, acl);
+    // Not waited for: the next try is sent right behind, before anything that is asked later.
+    else if (hasZooCode(error, "noNode")) makeParents(session, parent, acl);
     else throw error;
   }
 }
@@ -141,16 +140,11 @@ async function earlier(
   return view === null ? null : { self, ahead: view.ahead };
 }
 
-/** Containers, so that the servers remove them when they are empty. */
-async function makeParents(session: ZooSession, parent: string, acl: readonly Acl[]): Promise<void> {
-  const making = lineage(parent).map((path) =>
-    session.create({ path, data: nothing, acl, mode: "container" }),
-  );
-  const outcomes = await Promise.allSettled(making);
-  const last = outcomes.at(-1);
-  if (last?.status !== "rejected" || hasZooCode(last.reason, "nodeExists")) return;
-  // A parent that vanished in between is made with the next try.
-  if (!hasZooCode(last.reason, "noNode")) throw last.reason;
+/** Containers, so that the servers remove them when they are empty. Whether it went well shows when a child is made. */
+function makeParents(session: ZooSession, parent: string, acl: readonly Acl[]): void {
+  for (const path of lineage(parent)) {
+    session.create({ path, data: nothing, acl, mode: "container" }).catch(() => {});
+  }
 }
 
 async function childrenOf(session: ZooSession, parent: string): Promise<readonly string[]> {

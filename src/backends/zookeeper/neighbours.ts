@@ -44,11 +44,18 @@ export class Neighbours {
   }
 
   async #fetch(path: string, node: Node, listeners: Set<() => void>): Promise<NodeEntry | null> {
-    const heard = ({ type }: WatchEvent): void => this.#heard(path, node, type);
+    // Its end may come with the same bytes as the answer, before the answer is taken.
+    let early: WatchEvent["type"] | null = null;
+    let answered = false;
+    const heard = ({ type }: WatchEvent): void => {
+      if (answered) this.#heard(path, node, type);
+      else early = type;
+    };
     try {
       const { data, stat } = await this.#session.getData(path, heard);
-      const before = this.#known.get(path);
-      for (const listener of before?.listeners ?? []) listeners.add(listener);
+      answered = true;
+      if (early !== null) return await this.#fetch(path, node, listeners);
+      for (const listener of this.#known.get(path)?.listeners ?? []) listeners.add(listener);
       const entry = readEntry(node, data, stat, this.#clock.wallMs());
       this.#known.set(path, { entry, listeners });
       return entry;
@@ -63,7 +70,7 @@ export class Neighbours {
     const known = this.#known.get(path);
     if (known === undefined) return;
     this.#known.delete(path);
-    if (type === "deleted") for (const listener of known.listeners) listener();
+    if (type === "deleted") this.#tell(known);
     // Its data was changed, as a request to give a lock up does: it is still there.
     else this.#fetch(path, node, known.listeners).catch(() => this.#tell(known));
   }

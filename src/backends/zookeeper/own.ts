@@ -174,15 +174,18 @@ export class OwnEntries {
   }
 
   async #guard(own: Own): Promise<void> {
+    let stands = true;
     try {
       const stat = await own.session.exists(own.path, ({ type }) => {
+        stands = false;
         own.guarded = false;
         own.guarding = null;
         if (type === "deleted") this.#takenOut(own);
         else if (own.state === "live") void this.guard(own);
       });
       if (stat === null || stat.czxid !== own.seq) this.#takenOut(own);
-      else own.guarded = true;
+      else if (stands) own.guarded = true;
+      else await own.guarding;
     } catch {
       // The session says what has become of it; until then nothing is known.
       own.guarding = null;
