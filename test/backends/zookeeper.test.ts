@@ -6,7 +6,7 @@ import { backendContract, type ContractStore } from "../../src/testing/index.ts"
 import { givenOrStarted, litterBelow, type ZooRig } from "../helpers/zookeeper.ts";
 
 const runner = { describe, it };
-const pace = { shortMs: 400, lagMs: 400, interleavings: 150 };
+const pace = { shortMs: 400, lagMs: 400, interleavings: 400 };
 let rig: ZooRig;
 
 beforeAll(async () => {

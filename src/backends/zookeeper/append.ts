@@ -5,6 +5,7 @@ import { ruleOf } from "../../core/grant.ts";
 import { type Acl, hasZooCode, type ZooSession } from "./client/index.ts";
 import { encodeEntry } from "./data.ts";
 import { entriesAmong, guidOf, type Layout, parseNode, stemFor } from "./nodes.ts";
+import type { Turn } from "./lanes.ts";
 import { Own, type OwnEntries } from "./own.ts";
 import { lineage, type Paths } from "./paths.ts";
 import type { Viewer } from "./view.ts";
@@ -51,8 +52,9 @@ export async function join(
   session: ZooSession,
   queue: string,
   asked: NewEntry,
+  turn: Turn,
 ): Promise<Snapshot | null> {
-  const made = await make(context, session, queue, asked);
+  const made = await make(context, session, queue, asked, turn);
   if (!("path" in made)) return made;
   const { path, seq } = made;
   const node = parseNode(path.slice(path.lastIndexOf("/") + 1));
@@ -60,7 +62,7 @@ export async function join(
   const own = new Own(queue, asked, session, { path, node, seq }, context.clock.now());
   context.owns.add(own);
   const said = await look(context, own, made.children ?? undefined);
-  if (said === null) return join(context, session, queue, asked);
+  if (said === null) return join(context, session, queue, asked, turn);
   if (asked.onlyIfGranted !== true || ruleOf(asked).grants(asked, said.ahead)) return said;
   await context.owns.delete(own, false);
   return null;
@@ -72,6 +74,7 @@ async function make(
   session: ZooSession,
   queue: string,
   asked: NewEntry,
+  turn: Turn,
 ): Promise<Made | Snapshot> {
   const parent = context.paths.of(queue);
   const guid = guidOf(asked.id);
@@ -81,13 +84,22 @@ async function make(
   let doubtful = false;
   for (let tries = 1; ; tries++) {
     const found = doubtful ? await findAgain(session, parent, guid) : null;
-    if (found !== null) return found;
+    if (found !== null) {
+      turn.done();
+      return found;
+    }
     const [made, listed] = await Promise.allSettled([session.create(wanted), session.getChildren(parent)]);
     if (made.status === "fulfilled") {
       const { stat } = made.value;
       const children = listed.status === "fulfilled" ? listed.value.children : null;
       const node = { path: made.value.path, seq: stat.czxid, children };
-      return (await earlier(context, session, parent, guid, node)) ?? node;
+      const before = turn.earlier();
+      if (before === null) {
+        turn.done();
+        return (await twinOf(context, session, parent, guid, node)) ?? node;
+      }
+      await Promise.all([before, session.delete(node.path).catch(ignoreMissing)]);
+      continue;
     }
     const error: unknown = made.reason;
     if (tries >= mostTries) throw error;
@@ -114,7 +126,7 @@ async function findAgain(session: ZooSession, parent: string, guid: string): Pro
 }
 
 /** The entry, if it was in the queue before: then the node that was just made is taken out again. */
-async function earlier(
+async function twinOf(
   { viewer, isLost }: AppendContext,
   session: ZooSession,
   parent: string,

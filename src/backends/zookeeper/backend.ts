@@ -112,14 +112,14 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   async #join(queue: string, entry: NewEntry, tries = 1): Promise<Snapshot | null> {
     const session = this.#sessions.forTtl(entry.ttlMs);
     const turn = this.#lanes.enter(queue, session);
-    if (turn !== null) await turn;
     try {
-      return await join(this.#context, session, queue, entry);
+      if (turn.start !== null) await turn.start;
+      return await join(this.#context, session, queue, entry, turn);
     } catch (error) {
       // A new session is a new identity: what hung on the old one is not ours any more.
       if (!hasZooCode(error, "sessionExpired") || tries >= sessionTries) throw error;
     } finally {
-      this.#lanes.leave(queue);
+      this.#lanes.leave(turn);
     }
     return this.#join(queue, entry, tries + 1);
   }
