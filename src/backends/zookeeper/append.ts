@@ -24,7 +24,7 @@ export interface AppendContext {
   readonly owns: OwnEntries;
   readonly viewer: Viewer;
   /** Whether a session was this client's and is over. */
-  isLost(sessionId: bigint): boolean;
+  readonly isLost: (sessionId: bigint) => boolean;
 }
 
 interface Made {

@@ -111,7 +111,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
 
   async #join(queue: string, entry: NewEntry, tries = 1): Promise<Snapshot | null> {
     const session = this.#sessions.forTtl(entry.ttlMs);
-    const turn = this.#lanes.enter(queue, session);
+    const turn = this.#lanes.enter(queue, session, !this.#owns.has(queue));
     try {
       if (turn.start !== null) await turn.start;
       return await join(this.#context, session, queue, entry, turn);
@@ -119,7 +119,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
       // A new session is a new identity: what hung on the old one is not ours any more.
       if (!hasZooCode(error, "sessionExpired") || tries >= sessionTries) throw error;
     } finally {
-      this.#lanes.leave(turn);
+      turn.leave();
     }
     return this.#join(queue, entry, tries + 1);
   }

@@ -5,7 +5,6 @@
 
 /** One append that is under way. */
 export class Turn {
-  readonly queue: string;
   readonly session: object;
   /** Resolves when it may be sent; null if that is at once. */
   start: Promise<void> | null = null;
@@ -16,8 +15,7 @@ export class Turn {
   private readonly over: Promise<void>;
   private endWait: () => void = () => {};
 
-  constructor(queue: string, session: object, lane: Lane) {
-    this.queue = queue;
+  constructor(session: object, lane: Lane) {
     this.session = session;
     this.lane = lane;
     this.over = new Promise((resolve) => {
@@ -27,7 +25,7 @@ export class Turn {
 
   /** Resolves when all that were asked earlier have their nodes; null if they have. */
   earlier(): Promise<unknown> | null {
-    const unmade = this.lane.open.slice(0, this.lane.open.indexOf(this)).filter((turn) => !turn.made);
+    const unmade = this.lane.earlierThan(this).filter((turn) => !turn.made);
     return unmade.length === 0 ? null : Promise.all(unmade.map(({ over }) => over));
   }
 
@@ -35,47 +33,78 @@ export class Turn {
   done(): void {
     this.made = true;
     this.endWait();
+    this.lane.advance();
+  }
+
+  /** It has been answered. */
+  leave(): void {
+    this.lane.remove(this);
+    this.done();
   }
 }
 
-interface Lane {
+/** The appends to one queue. */
+class Lane {
   /** On their way, in order, all on one session. */
-  readonly open: Turn[];
-  readonly waiting: Array<{ readonly turn: Turn; readonly start: () => void }>;
+  readonly #open: Turn[] = [];
+  readonly #waiting: Array<{ readonly turn: Turn; readonly start: () => void }> = [];
+  /** The first to a queue that may not be there yet: the others wait until it has made it. */
+  #pioneer: Turn | null = null;
+  readonly #onEmpty: () => void;
+
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty;
+  }
+
+  add(turn: Turn, mayBeMissing: boolean): void {
+    if (this.#waiting.length === 0 && this.#mayStart(turn)) {
+      if (mayBeMissing && this.#open.length === 0) this.#pioneer = turn;
+      this.#open.push(turn);
+      return;
+    }
+    turn.start = new Promise((start) => {
+      this.#waiting.push({ turn, start });
+    });
+  }
+
+  earlierThan(turn: Turn): readonly Turn[] {
+    return this.#open.slice(0, this.#open.indexOf(turn));
+  }
+
+  remove(turn: Turn): void {
+    const index = this.#open.indexOf(turn);
+    if (index >= 0) this.#open.splice(index, 1);
+  }
+
+  /** Lets those go whose turn has come. */
+  advance(): void {
+    for (;;) {
+      const [next] = this.#waiting;
+      if (next === undefined || !this.#mayStart(next.turn)) break;
+      this.#waiting.shift();
+      this.#open.push(next.turn);
+      next.start();
+    }
+    if (this.#open.length === 0) this.#onEmpty();
+  }
+
+  #mayStart({ session }: Turn): boolean {
+    if (this.#pioneer?.made === false) return false;
+    const [first] = this.#open;
+    return first === undefined || first.session === session;
+  }
 }
 
 /** One lane for each queue that has appends under way. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
 
-  /** Takes a turn. Whoever has one says `leave` when it is answered. */
-  enter(queue: string, session: object): Turn {
-    const lane = this.#lanes.get(queue) ?? { open: [], waiting: [] };
-    const turn = new Turn(queue, session, lane);
+  /** Takes a turn on a session. Whoever has one says `leave` when it is answered. */
+  enter(queue: string, session: object, mayBeMissing: boolean): Turn {
+    const lane = this.#lanes.get(queue) ?? new Lane(() => this.#lanes.delete(queue));
     this.#lanes.set(queue, lane);
-    const [first] = lane.open;
-    if (lane.waiting.length === 0 && (first === undefined || first.session === session)) lane.open.push(turn);
-    else {
-      turn.start = new Promise((start) => {
-        lane.waiting.push({ turn, start });
-      });
-    }
+    const turn = new Turn(session, lane);
+    lane.add(turn, mayBeMissing);
     return turn;
-  }
-
-  leave(turn: Turn): void {
-    turn.done();
-    const lane = this.#lanes.get(turn.queue);
-    if (lane === undefined) return;
-    lane.open.splice(lane.open.indexOf(turn), 1);
-    if (lane.open.length > 0) return;
-    const session = lane.waiting[0]?.turn.session;
-    while (lane.waiting[0] !== undefined && lane.waiting[0].turn.session === session) {
-      const next = lane.waiting.shift();
-      if (next === undefined) break;
-      lane.open.push(next.turn);
-      next.start();
-    }
-    if (lane.open.length === 0) this.#lanes.delete(turn.queue);
   }
 }

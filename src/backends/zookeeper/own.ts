@@ -103,6 +103,11 @@ export class OwnEntries {
     this.#clock = clock;
   }
 
+  /** Whether we have an entry in a queue. */
+  has(queue: string): boolean {
+    return this.#byQueue.has(queue);
+  }
+
   /** The entry with an id, if it is ours and lives. */
   live(queue: string, id: string): Own | undefined {
     const own = this.#byQueue.get(queue)?.get(id);
@@ -156,8 +161,8 @@ export class OwnEntries {
 
   /** A session is over: none of its entries is ours any more. */
   sessionLost(session: ZooSession): void {
-    for (const own of [...this.all()]) {
-      if (own.session !== session) continue;
+    const lost = [...this.all()].filter((own) => own.session === session);
+    for (const own of lost) {
       this.#end(own, false);
       this.onEvicted?.(own.queue, own.asked.id);
     }

@@ -52,7 +52,7 @@ export class Rooms {
         await this.#judge(parent, room, first.own.session);
       } catch {
         // Whoever waits has to look for itself.
-        for (const waiter of [...room.waiters]) this.#tell(parent, room, waiter);
+        for (const waiter of room.waiters) this.#tell(parent, room, waiter);
       }
     }
     room.looking = false;
@@ -68,7 +68,7 @@ export class Rooms {
       weights.set(node.name, weight);
       weight += node.weight;
     }
-    for (const waiter of [...room.waiters]) {
+    for (const waiter of room.waiters) {
       const ahead = weights.get(waiter.own.node.name);
       const fits = ahead === undefined || grants(waiter.own, ahead);
       if (fits) this.#tell(parent, room, waiter);
