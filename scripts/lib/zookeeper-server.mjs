@@ -70,7 +70,7 @@ export async function startZooKeeper(count, options = {}) {
  * @param {ZooOptions} options
  */
 async function makeServer(index, port, peers, options) {
-  const { tickMs = 100, maxSessionMs = 300_000, containerMs = 500, settings = [] } = options;
+  const { tickMs = 100, maxSessionMs = 300_000, containerMs = 100, settings = [] } = options;
   const folder = await makeFolder("zookeeper");
   await mkdir(join(folder, "data"));
   const lines = [
