@@ -13,17 +13,17 @@ import type {
 } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { LockError } from "../../core/errors.ts";
-import { nothingAhead } from "../../core/grant.ts";
 import { type AppendContext, join, look } from "./append.ts";
 import { type Acl, hasZooCode, type ZooSession } from "./client/index.ts";
+import type { NodeEntry } from "./data.ts";
 import { asFailure, closedError } from "./failures.ts";
 import { Lanes } from "./lanes.ts";
-import { guidOf, type Layout, type Node, parseNode } from "./nodes.ts";
+import type { Layout } from "./nodes.ts";
 import { type Own, OwnEntries } from "./own.ts";
 import type { Paths } from "./paths.ts";
-import { Rooms } from "./rooms.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
 import { Viewer } from "./view.ts";
+import { Watcher } from "./watcher.ts";
 
 /** What ZooKeeper promises. */
 export const zookeeperTraits: Traits = {
@@ -59,10 +59,12 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   readonly #sessions: Sessions;
   readonly #owns: OwnEntries;
   readonly #viewer: Viewer;
-  readonly #rooms: Rooms;
   readonly #lanes = new Lanes();
   readonly #context: AppendContext;
-  /** First appends that are under way, by queue and id. */
+  readonly #watcher: Watcher;
+  /** Appends that are under way. */
+  readonly #appending = new Set<{ readonly queue: string; readonly answer: Promise<Snapshot | null> }>();
+  /** Those among them that make an entry, by queue and id. */
   readonly #joining = new Map<string, Promise<Snapshot | null>>();
   #closing: Promise<void> | null = null;
 
@@ -73,7 +75,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     this.#clock = clock;
     this.#owns = new OwnEntries(clock);
     this.#viewer = new Viewer(clock, this.#owns);
-    this.#rooms = new Rooms(this.#viewer);
+    this.#watcher = new Watcher(clock, paths, this.#owns, this.#viewer);
     this.#sessions = new Sessions({
       ...setup,
       onLost: (session) => this.#lost(session),
@@ -85,7 +87,14 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
 
   async append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
     this.#assertOpen();
-    return this.#told("append", () => this.#append(queue, entry));
+    const answer = this.#told("append", () => this.#append(queue, entry));
+    const appending = { queue, answer };
+    this.#appending.add(appending);
+    try {
+      return await answer;
+    } finally {
+      this.#appending.delete(appending);
+    }
   }
 
   async #append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
@@ -170,7 +179,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   async #renewUnknown(queue: string, id: string, seq: bigint): Promise<Renewed> {
     if (this.#owns.wasEvicted(id, seq)) return { outcome: "gone", evicted: true };
     const found = await this.#find(queue, id);
-    if (found === null || found.entry.seq !== seq) return { outcome: "gone" };
+    if (found === null || found.seq !== seq) return { outcome: "gone" };
     return { outcome: "unknown", cause: new Error("the entry hangs on the session of another client") };
   }
 
@@ -183,9 +192,9 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     const own = this.#owns.find(queue, id);
     if (own !== undefined) return this.#removeOwn(own, evict, seq);
     const found = await this.#find(queue, id);
-    if (found === null || (seq !== undefined && found.entry.seq !== seq)) return false;
+    if (found === null || (seq !== undefined && found.seq !== seq)) return false;
     try {
-      await this.#sessions.any().delete(found.path);
+      await this.#sessions.any().delete(`${this.#setup.paths.of(queue)}/${found.node}`);
       return true;
     } catch (error) {
       if (hasZooCode(error, "noNode")) return false;
@@ -214,22 +223,20 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     });
   }
 
-  /** The entry of an id in the queue, of whichever client. */
-  async #find(queue: string, id: string): Promise<{ path: string; entry: Entry } | null> {
-    const session = this.#sessions.any();
-    const parent = this.#setup.paths.of(queue);
-    const guid = guidOf(id);
-    const nodes = await this.#viewer.nodes(session, parent);
-    const node = nodes.find((each: Node) => each.guid === guid || each.name === id);
-    if (node === undefined) return null;
-    const path = `${parent}/${node.name}`;
-    const entry = await this.#viewer.read(session, path, node);
-    return entry === null ? null : { path, entry };
+  #find(queue: string, id: string): Promise<NodeEntry | null> {
+    return this.#viewer.find(this.#sessions.any(), this.#setup.paths.of(queue), id);
   }
 
   async list(queue: string): Promise<readonly Entry[]> {
     this.#assertOpen();
+    await this.#answered(queue);
     return this.#told("list", () => this.#viewer.entries(this.#sessions.any(), this.#setup.paths.of(queue)));
+  }
+
+  /** Resolves when the appends that were asked before, to one queue or to all, are answered: one may be sent twice. */
+  async #answered(queue?: string): Promise<void> {
+    const before = [...this.#appending].filter((one) => queue === undefined || one.queue === queue);
+    await Promise.allSettled(before.map(({ answer }) => answer));
   }
 
   async watch(
@@ -239,64 +246,15 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     onChange: (fresh?: Snapshot) => void,
   ): Promise<() => void> {
     this.#assertOpen();
-    const own = this.#owns.live(queue, self.id);
-    let open = true;
-    const tell = (): void => {
-      if (!open || this.#closing !== null) return;
-      open = false;
-      onChange(own === undefined ? undefined : this.#fresh(own));
+    const tell = (fresh?: Snapshot): void => {
+      if (this.#closing === null) onChange(fresh);
     };
-    if (own === undefined || own.seq !== self.seq) {
-      tell();
-      return () => {};
-    }
-    const parent = this.#setup.paths.of(queue);
-    const end = await this.#told("watch", () =>
-      target === null ? this.#rooms.watch(parent, own, tell) : this.#watchLeaving(own, parent, target, tell),
-    );
-    return () => {
-      open = false;
-      end();
-    };
-  }
-
-  /** Tells when a target leaves, and when we do. */
-  async #watchLeaving(own: Own, parent: string, target: Entry, tell: () => void): Promise<() => void> {
-    void this.#owns.guard(own);
-    const ours = this.#owns.find(own.queue, target.id);
-    if (ours !== undefined && ours.seq === target.seq) return ours.onGone(tell);
-    const neighbours = this.#viewer.neighbours(own.session);
-    const node = await this.#nodeOf(own, parent, target);
-    const left = (): void => {
-      if (node !== null) own.passed(node.name);
-      tell();
-    };
-    if (node === null) return ended(left);
-    const path = `${parent}/${node.name}`;
-    if ((await neighbours.get(path, node)) === null) return ended(left);
-    return neighbours.onLeave(path, left) ?? ended(left);
-  }
-
-  async #nodeOf(own: Own, parent: string, target: Entry): Promise<Node | null> {
-    if ("node" in target && typeof target.node === "string") return parseNode(target.node);
-    const guid = guidOf(target.id);
-    const { children } = await own.session.getChildren(parent);
-    const nodes = await this.#viewer.inOrder(own.session, parent, children);
-    return nodes.find(({ guid: each, name }) => each === guid || name === target.id) ?? null;
-  }
-
-  /** What is ahead of us, if that is known without asking: nobody, since all who were have left. */
-  #fresh(own: Own): Snapshot | undefined {
-    const now = this.#clock.now();
-    const alive =
-      own.state === "live" && own.guarded && own.session.state === "connected" && own.lifeMs(now) > 0;
-    if (!alive || own.ahead === null) return undefined;
-    const gone = own.ahead.every((each) => typeof each !== "string" && each.state === "gone");
-    return gone ? { self: own.entry(now), ahead: nothingAhead } : undefined;
+    return this.#told("watch", () => this.#watcher.watch(queue, self, target, tell));
   }
 
   async queues(prefix: string): Promise<readonly string[]> {
     this.#assertOpen();
+    await this.#answered();
     return this.#told("queues", () => this.#viewer.queues(this.#sessions.any(), this.#setup.paths, prefix));
   }
 
@@ -352,9 +310,4 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   #assertOpen(): void {
     if (this.#closing !== null) throw closedError();
   }
-}
-
-function ended(tell: () => void): () => void {
-  tell();
-  return () => {};
 }

@@ -5,7 +5,7 @@ import { nothingAhead } from "../../core/grant.ts";
 import { hasZooCode, type ZooSession } from "./client/index.ts";
 import { type NodeEntry, readEntry } from "./data.ts";
 import { Neighbours } from "./neighbours.ts";
-import { entriesAmong, type Node, parseNode, usedUp } from "./nodes.ts";
+import { entriesAmong, guidOf, type Node, parseNode, usedUp } from "./nodes.ts";
 import type { Own, OwnEntries } from "./own.ts";
 import type { Paths } from "./paths.ts";
 
@@ -107,6 +107,14 @@ export class Viewer {
     const nodes = await this.nodes(session, parent);
     const read = await Promise.all(nodes.map((node) => this.read(session, `${parent}/${node.name}`, node)));
     return read.filter((entry) => entry !== null);
+  }
+
+  /** The entry of an id, of whichever client, as it is at the leader; one that others made has the name of its node as id. */
+  async find(session: ZooSession, parent: string, id: string): Promise<NodeEntry | null> {
+    const guid = guidOf(id);
+    const nodes = await this.nodes(session, parent);
+    const node = nodes.find((each) => each.guid === guid || each.name === id);
+    return node === undefined ? null : this.read(session, `${parent}/${node.name}`, node);
   }
 
   /** The nodes of a queue, in order, as they are at the leader. */
