@@ -5,6 +5,7 @@ export interface ZooOptions {
   readonly maxSessionMs?: number;
   readonly containerMs?: number;
   readonly settings?: readonly string[];
+  readonly between?: (from: number, to: number, port: number) => Promise<number>;
 }
 
 export interface ZooServer {

@@ -10,6 +10,8 @@ import { freePorts, makeFolder, ServerProcess } from "./server-process.mjs";
  * @property {number} [maxSessionMs]
  * @property {number} [containerMs] how often empty containers are removed
  * @property {readonly string[]} [settings] further lines of zoo.cfg
+ * @property {(from: number, to: number, port: number) => Promise<number>} [between] the port by which one server of an
+ *   ensemble reaches another, counted from 0: to put a proxy in between
  */
 
 const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join("/usr/share/java", name));
@@ -52,8 +54,20 @@ export class ZooServer extends ServerProcess {
 export async function startZooKeeper(count, options = {}) {
   const ports = await freePorts(3 * count);
   const clients = ports.slice(0, count);
-  const peers = clients.map((_, index) => `127.0.0.1:${ports[count + index]}:${ports[2 * count + index]}`);
-  const servers = await Promise.all(clients.map((port, index) => makeServer(index, port, peers, options)));
+  const { between = async (_from, _to, port) => port } = options;
+  const reach = (/** @type {number} */ from, /** @type {number} */ to, port = 0) =>
+    from === to ? port : between(from, to, port);
+  const servers = await Promise.all(
+    clients.map(async (port, from) => {
+      const peers = await Promise.all(
+        clients.map(async (_, to) => {
+          const [quorum, election] = [ports[count + to], ports[2 * count + to]];
+          return `127.0.0.1:${await reach(from, to, quorum)}:${await reach(from, to, election)}`;
+        }),
+      );
+      return makeServer(from, port, peers, options);
+    }),
+  );
   try {
     await Promise.all(servers.map((server) => server.start()));
   } catch (error) {

@@ -8,7 +8,7 @@ import { connect } from "../../src/connect.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { type Build, build } from "../helpers/child.ts";
 import { CuratorProgram } from "../helpers/curator.ts";
-import { Holder } from "../helpers/holder.ts";
+import { startHolder } from "../helpers/holder.ts";
 import { rawSession, started, type ZooRig } from "../helpers/zookeeper.ts";
 
 let rig: ZooRig;
@@ -141,7 +141,7 @@ describe("InterProcessMutex and ours", () => {
   it("Java gets the lock when our process is killed while it holds", async () => {
     const peer = await java.start(rig.hosts, 5_000, "/java/ours-killed", "mutex");
     const backend = { hosts: rig.hosts, root: "/java", names: "paths", tickMs: 100 };
-    const child = new Holder(built, { backend, lock: "ours-killed", ttl: 1_000 });
+    const child = startHolder(built, { backend, lock: "ours-killed", ttl: 1_000 });
     expect(await child.hear()).toMatch(/^granted /);
     expect(await peer.ask("try")).toBe("busy");
     peer.tell("acquire");
