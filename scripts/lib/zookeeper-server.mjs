@@ -20,7 +20,7 @@ const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join("/usr/shar
 export const javaFlags = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"];
 
 /** One server of an ensemble. */
-export class ZooServer extends ServerProcess {
+class ZooServer extends ServerProcess {
   /** @type {number} */
   port;
 

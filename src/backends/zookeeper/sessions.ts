@@ -6,7 +6,7 @@ import type { Clock, Random } from "../../core/clock.ts";
 import { type SessionOptions, ZooSession } from "./client/index.ts";
 
 /** How often we show that we live, as a share of the session. */
-export const pingShare: number = 1 / 12;
+const pingShare: number = 1 / 12;
 
 /** How many sessions a client has at most: beyond that, ttls share. */
 const mostSessions = 8;

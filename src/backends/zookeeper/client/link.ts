@@ -10,7 +10,7 @@ import type { Ensemble } from "./hosts.ts";
 import type { JuteWriter } from "./jute.ts";
 import { Touches } from "./touches.ts";
 import { Watches } from "./watches.ts";
-import * as wire from "./wire.ts";
+import { connectRequest, ops, type Welcome, xids } from "./wire.ts";
 
 /** Who we are, for the servers' access control. */
 export interface Credentials {
@@ -54,11 +54,11 @@ const longestQueue = 100_000;
 /** How long close waits for a server. */
 const closeMs = 1_000;
 const writes: ReadonlySet<number> = new Set([
-  wire.ops.create2,
-  wire.ops.createContainer,
-  wire.ops.createTtl,
-  wire.ops.delete,
-  wire.ops.multi,
+  ops.create2,
+  ops.createContainer,
+  ops.createTtl,
+  ops.delete,
+  ops.multi,
 ]);
 
 /** The connections of a session, one after the other; it begins to connect when it is made. */
@@ -154,7 +154,7 @@ export class Link {
 
   #sendClose(): void {
     this.#connection?.send({
-      op: wire.ops.closeSession,
+      op: ops.closeSession,
       what: "close the session",
       write: () => {},
       answer: () => this.#onEnd?.(),
@@ -196,7 +196,7 @@ export class Link {
     const host = hosts[this.#hostIndex % hosts.length];
     this.#hostIndex += 1;
     if (host === undefined) throw new TypeError("no host of ZooKeeper was given");
-    const hello = wire.connectRequest({
+    const hello = connectRequest({
       lastZxid: this.#lastZxid,
       sessionMs: this.sessionMs,
       sessionId: this.id,
@@ -215,7 +215,7 @@ export class Link {
     this.#connection = connection;
   }
 
-  #welcome({ sessionMs, sessionId, password }: wire.Welcome, sentAt: number): void {
+  #welcome({ sessionMs, sessionId, password }: Welcome, sentAt: number): void {
     const connection = this.#connection;
     if (connection === null) return;
     if (sessionMs <= 0) return this.#expired();
@@ -245,12 +245,12 @@ export class Link {
   #introduce(connection: Connection): void {
     for (const { scheme, secret } of this.#options.auth ?? []) {
       const write = (writer: JuteWriter): unknown => writer.int(0).text(scheme).bytes(Buffer.from(secret));
-      connection.sendAside(wire.xids.auth, { op: wire.ops.auth, write });
+      connection.sendAside(xids.auth, { op: ops.auth, write });
     }
     const kinds = (["data", "missing", "children"] as const).map((kind) => this.watches.paths(kind));
     if (kinds.every((paths) => paths.length === 0)) return;
-    connection.sendAside(wire.xids.setWatches, {
-      op: wire.ops.setWatches2,
+    connection.sendAside(xids.setWatches, {
+      op: ops.setWatches2,
       write: (writer) => {
         writer.long(this.#lastZxid);
         for (const paths of [...kinds, [], []]) writer.list(paths, (path) => writer.text(path));

@@ -4,7 +4,21 @@ import { hasZooCode, type ZooError } from "./errors.ts";
 import type { JuteReader, JuteWriter } from "./jute.ts";
 import { Link, type SessionOptions, type SessionState } from "./link.ts";
 import type { WatchKind, WatchListener } from "./watches.ts";
-import * as wire from "./wire.ts";
+import {
+  type MultiOp,
+  type MultiResult,
+  type NewNode,
+  opOf,
+  ops,
+  readChildren,
+  readCreated,
+  readData,
+  readMulti,
+  readStat,
+  type Stat,
+  writeMulti,
+  writeNewNode,
+} from "./wire.ts";
 
 /** A session; it begins to connect when it is made, and sends requests in the order in which they are made. */
 export class ZooSession {
@@ -41,19 +55,19 @@ export class ZooSession {
   }
 
   /** Makes a node; for a sequential one the path that comes back has its number. */
-  create(node: wire.NewNode): Promise<{ path: string; stat: wire.Stat }> {
+  create(node: NewNode): Promise<{ path: string; stat: Stat }> {
     const chrooted = { ...node, path: this.#path(node.path) };
     return this.#ask(
-      wire.opOf(node),
+      opOf(node),
       `create ${node.path}`,
-      (writer) => wire.writeNewNode(writer, chrooted),
-      (reader) => this.#unrooted(wire.readCreated(reader)),
+      (writer) => writeNewNode(writer, chrooted),
+      (reader) => this.#unrooted(readCreated(reader)),
     );
   }
 
   delete(path: string, version = -1): Promise<void> {
     return this.#ask(
-      wire.ops.delete,
+      ops.delete,
       `delete ${path}`,
       (writer) => writer.text(this.#path(path)).int(version),
       () => {},
@@ -61,15 +75,15 @@ export class ZooSession {
   }
 
   /** What the server knows of a node, or null. The listener is told of the next change, also of its being made. */
-  async exists(path: string, listener?: WatchListener): Promise<wire.Stat | null> {
+  async exists(path: string, listener?: WatchListener): Promise<Stat | null> {
     try {
       return await this.#ask(
-        wire.ops.exists,
+        ops.exists,
         `exists ${path}`,
         (writer) => writer.text(this.#path(path)).flag(listener !== undefined),
         (reader) => {
           this.#watch("data", path, listener);
-          return wire.readStat(reader);
+          return readStat(reader);
         },
         (error) => {
           if (hasZooCode(error, "noNode")) this.#watch("missing", path, listener);
@@ -82,51 +96,51 @@ export class ZooSession {
   }
 
   /** The data of a node. The listener is told of its next change. */
-  getData(path: string, listener?: WatchListener): Promise<{ data: Buffer; stat: wire.Stat }> {
+  getData(path: string, listener?: WatchListener): Promise<{ data: Buffer; stat: Stat }> {
     return this.#ask(
-      wire.ops.getData,
+      ops.getData,
       `data of ${path}`,
       (writer) => writer.text(this.#path(path)).flag(listener !== undefined),
       (reader) => {
         this.#watch("data", path, listener);
-        return wire.readData(reader);
+        return readData(reader);
       },
     );
   }
 
   /** The names of a node's children, in no order. The listener is told when one comes or goes. */
-  getChildren(path: string, listener?: WatchListener): Promise<{ children: string[]; stat: wire.Stat }> {
+  getChildren(path: string, listener?: WatchListener): Promise<{ children: string[]; stat: Stat }> {
     return this.#ask(
-      wire.ops.getChildren2,
+      ops.getChildren2,
       `children of ${path}`,
       (writer) => writer.text(this.#path(path)).flag(listener !== undefined),
       (reader) => {
         this.#watch("children", path, listener);
-        return wire.readChildren(reader);
+        return readChildren(reader);
       },
     );
   }
 
   /** All steps or none. */
-  multi(steps: readonly wire.MultiOp[]): Promise<readonly wire.MultiResult[]> {
-    const chrooted = steps.map((step): wire.MultiOp =>
+  multi(steps: readonly MultiOp[]): Promise<readonly MultiResult[]> {
+    const chrooted = steps.map((step): MultiOp =>
       step.op === "create"
         ? { ...step, node: { ...step.node, path: this.#path(step.node.path) } }
         : { ...step, path: this.#path(step.path) },
     );
     return this.#ask(
-      wire.ops.multi,
+      ops.multi,
       "multi",
-      (writer) => wire.writeMulti(writer, chrooted),
+      (writer) => writeMulti(writer, chrooted),
       (reader) =>
-        wire.readMulti(reader).map((result) => (result.op === "create" ? this.#unrooted(result) : result)),
+        readMulti(reader).map((result) => (result.op === "create" ? this.#unrooted(result) : result)),
     );
   }
 
   /** Afterwards our server has seen all that the leader had when it was asked. */
   sync(path: string): Promise<void> {
     return this.#ask(
-      wire.ops.sync,
+      ops.sync,
       `sync ${path}`,
       (writer) => writer.text(this.#path(path)),
       () => {},
