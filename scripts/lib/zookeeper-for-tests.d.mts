@@ -4,6 +4,7 @@ export interface ZooOptions {
   readonly tickMs?: number;
   readonly maxSessionMs?: number;
   readonly containerMs?: number;
+  readonly durable?: boolean;
   readonly settings?: readonly string[];
   readonly between?: (from: number, to: number, port: number) => Promise<number>;
 }

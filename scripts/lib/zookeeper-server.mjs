@@ -9,6 +9,7 @@ import { freePorts, makeFolder, ServerProcess } from "./server-process.mjs";
  * @property {number} [tickMs] the servers' unit of time: short, so that sessions may be short
  * @property {number} [maxSessionMs]
  * @property {number} [containerMs] how often empty containers are removed
+ * @property {boolean} [durable] whether it waits for the disk; tests are not about a loss of power
  * @property {readonly string[]} [settings] further lines of zoo.cfg
  * @property {(from: number, to: number, port: number) => Promise<number>} [between] the port by which one server of an
  *   ensemble reaches another, counted from 0: to put a proxy in between
@@ -20,7 +21,7 @@ const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join("/usr/shar
 export const javaFlags = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"];
 
 /** One server of an ensemble. */
-class ZooServer extends ServerProcess {
+export class ZooServer extends ServerProcess {
   /** @type {number} */
   port;
 
@@ -84,7 +85,7 @@ export async function startZooKeeper(count, options = {}) {
  * @param {ZooOptions} options
  */
 async function makeServer(index, port, peers, options) {
-  const { tickMs = 100, maxSessionMs = 300_000, containerMs = 100, settings = [] } = options;
+  const { tickMs = 100, maxSessionMs = 300_000, containerMs = 100, durable = false, settings = [] } = options;
   const folder = await makeFolder("zookeeper");
   await mkdir(join(folder, "data"));
   const lines = [
@@ -112,8 +113,7 @@ async function makeServer(index, port, peers, options) {
       ...javaFlags,
       "-Dzookeeper.extendedTypesEnabled=true",
       `-Dznode.container.checkIntervalMs=${containerMs}`,
-      // Durability against a loss of power is not what the tests are about.
-      "-Dzookeeper.forceSync=no",
+      ...(durable ? [] : ["-Dzookeeper.forceSync=no"]),
       "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
       "-cp",
       jars.join(":"),
@@ -133,7 +133,7 @@ async function makeServer(index, port, peers, options) {
  * @param {string} word
  * @returns {Promise<string>}
  */
-function askServer(port, word) {
+export function askServer(port, word) {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(word));
     let text = "";
