@@ -29,8 +29,9 @@ export const servers = [
   {
     name: "ZooKeeper",
     backends: ["zookeeper"],
-    binaries: ["java", "/usr/share/java/zookeeper.jar"],
-    packages: ["zookeeper"],
+    // Curator and a compiler: the tests stand in one queue with a Java service.
+    binaries: ["java", "javac", "/usr/share/java/zookeeper.jar", "/usr/share/java/curator-recipes.jar"],
+    packages: ["zookeeper", "libcurator-recipes-java", "openjdk-17-jdk-headless"],
     url: "HOLDFAST_TEST_ZOOKEEPER_URL",
   },
   {

@@ -23,6 +23,7 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
   "rediss+cluster:": openByRedisUrl,
   "etcd:": openEtcd,
   "etcds:": openEtcd,
+  "zookeeper:": openZookeeper,
 };
 
 async function openMemory(url: string): Promise<Backend> {
@@ -44,6 +45,11 @@ async function openByRedisUrl(url: string): Promise<Backend> {
 async function openEtcd(url: string): Promise<Backend> {
   const { etcdBackend } = await import("./backends/etcd/index.ts");
   return etcdBackend({ url });
+}
+
+async function openZookeeper(url: string): Promise<Backend> {
+  const { zookeeperBackend, zookeeperUrl } = await import("./backends/zookeeper/index.ts");
+  return zookeeperBackend(zookeeperUrl(url));
 }
 
 /**

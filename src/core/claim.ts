@@ -423,7 +423,9 @@ export class Claim implements Due<Claim> {
   private believe(sentAt: number, lifeMs: number): void {
     this.validUntil = Math.max(this.validUntil, sentAt + lifeMs - marginMs(lifeMs));
     if (this.state === "waiting" || this.wish.renew) {
-      this.renewAt = this.client.keeper.renewalAfter(sentAt, this.wish.ttlMs);
+      // A store may give less than was asked for. A little less is what time has passed, and those of one ttl still meet.
+      const { ttlMs } = this.wish;
+      this.renewAt = this.client.keeper.renewalAfter(sentAt, lifeMs < 0.5 * ttlMs ? lifeMs : ttlMs);
     }
   }
 

@@ -36,6 +36,25 @@ describe("renewal", () => {
     expect(backend.calls.filter(({ method }) => method === "renew").map(({ size }) => size)).toEqual([50]);
   });
 
+  it("follows the life that the store gives, where that is far shorter than the ttl", async () => {
+    const { locks, clock, backend } = rig();
+    // A store that keeps an entry for no longer than a session of five seconds, whatever the ttl.
+    const lifeMs = 5_000;
+    backend.hooks.append = async (send) => {
+      const said = await send();
+      return said === null ? null : { ...said, self: { ...said.self, expiresInMs: lifeMs, ageMs: 0 } };
+    };
+    backend.hooks.renew = async (send) => {
+      const answers = await send();
+      return answers.map((answer) =>
+        answer.outcome === "renewed" ? { ...answer, expiresInMs: lifeMs } : answer,
+      );
+    };
+    const lock = await locks.acquire("a", { ttl: "1m" });
+    await clock.advance(300_000);
+    expect(lock.held).toBe(true);
+  });
+
   it("is sent in calls of 500 at most", async () => {
     const { locks, clock, backend } = rig();
     const all = Array.from({ length: 1_201 }, (_, index) => locks.acquire(`a${index}`, { ttl }));

@@ -36,7 +36,7 @@ it("another seed gives another history", async () => {
 
 it("goes through what it claims to: waits, losses, faults, refusals, nested entries", async () => {
   const seen = new Set<string>();
-  await simulateAll(range(1, 201), ({ events }) => {
+  await simulateAll(range(1, 401), ({ events }) => {
     for (const { f, type, busy, parent, steal, fault, detail } of events) {
       seen.add(`${f} ${type}`);
       if (busy === true) seen.add("busy");

@@ -1,0 +1,3 @@
+/** What the tests of ZooKeeper use of these scripts, in one place that has types for TypeScript. Re-exports only. */
+export { TcpProxy } from "./tcp-proxy.mjs";
+export { javaFlags, startZooKeeper } from "./zookeeper-server.mjs";

@@ -1,0 +1,343 @@
+/** The ZooKeeper backend on bad days: servers killed and frozen, clients paused and cut off, answers lost, nodes deleted, counts used up. */
+import { execFile } from "node:child_process";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { TcpProxy, type ZooServer } from "../../scripts/lib/zookeeper-for-tests.mjs";
+import { type ZooKeeperOptions, zookeeperBackend } from "../../src/backends/zookeeper/index.ts";
+import { connect } from "../../src/connect.ts";
+import type { LockManager } from "../../src/core/manager.ts";
+import { type Build, build } from "../helpers/child.ts";
+import { startHolder } from "../helpers/holder.ts";
+import type { LineProcess } from "../helpers/line-process.ts";
+import { Recorded } from "../helpers/recorded.ts";
+import { litterBelow, rawSession, started, type ZooRig } from "../helpers/zookeeper.ts";
+
+const tickMs = 100;
+let built: Build;
+let rigs: ZooRig[] = [];
+let proxies: TcpProxy[] = [];
+let managers: LockManager[] = [];
+let children: LineProcess[] = [];
+
+beforeAll(async () => {
+  built = await build();
+}, 60_000);
+afterAll(() => built.remove());
+afterEach(async () => {
+  for (const { servers } of rigs) for (const server of servers) server.resume();
+  for (const child of children) child.kill();
+  await Promise.all(managers.map((locks) => locks.close()));
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+  await Promise.all(rigs.map((rig) => rig.close()));
+  [rigs, proxies, managers, children] = [[], [], [], []];
+});
+
+async function start(count: number, options: Parameters<typeof started>[1] = {}): Promise<ZooRig> {
+  const rig = await started(count, options);
+  rigs.push(rig);
+  return rig;
+}
+
+async function proxied(port: number): Promise<TcpProxy> {
+  const proxy = await TcpProxy.start(port);
+  proxies.push(proxy);
+  return proxy;
+}
+
+async function open(hosts: string, options: Partial<ZooKeeperOptions> = {}): Promise<LockManager> {
+  const locks = await connect(zookeeperBackend({ hosts, root: "/f", tickMs, ...options }));
+  managers.push(locks);
+  return locks;
+}
+
+const only = (rig: ZooRig): ZooServer => {
+  const [server] = rig.servers;
+  if (server === undefined) throw new Error("no server was started");
+  return server;
+};
+
+async function serverWith(rig: ZooRig, mode: "leader" | "follower"): Promise<ZooServer> {
+  for (let tries = 0; tries < 200; tries++) {
+    for (const server of rig.servers) {
+      const is = await server.mode().catch(() => "none");
+      if (is === mode) return server;
+    }
+    await sleep(50);
+  }
+  throw new Error(`there is no ${mode}`);
+}
+
+/** What is left when all clients have closed: the last nodes may still be on their way out. */
+async function leaks(hosts: string): Promise<{ nodes: number }> {
+  await Promise.all(managers.map((locks) => locks.close()));
+  const clean = async (): Promise<number> => (await litterBelow(hosts, "/f")).length;
+  await expect.poll(clean, { timeout: 15_000, interval: 200 }).toBe(0);
+  return { nodes: 0 };
+}
+
+/** Runs a workload while somebody breaks the servers, and judges what was seen. */
+async function onBadDays(
+  rig: ZooRig,
+  { ttlMs, forMs }: { readonly ttlMs: number; readonly forMs: number },
+  breakIt: (recorded: Recorded) => Promise<void>,
+): Promise<Recorded> {
+  const recorded = new Recorded({ names: ["a", "b"], ttlMs, holdMs: 200, waitMs: 15_000 });
+  const loops: Promise<void>[] = [];
+  for (const proc of ["p1", "p2", "p3", "p4"]) loops.push(recorded.loop(proc, await open(rig.hosts)));
+  for (const until = performance.now() + forMs; performance.now() < until;) await breakIt(recorded);
+  await sleep(1_000);
+  recorded.stop();
+  await Promise.all(loops);
+  const { verdict, violations, doubts } = recorded.judge(await leaks(rig.hosts));
+  expect({ verdict, violations, doubts }).toEqual({ verdict: "valid", violations: [], doubts: [] });
+  return recorded;
+}
+
+describe("three servers", () => {
+  it.each(["leader", "follower"] as const)(
+    "with the %s killed again and again, there is one holder at most, and work goes on",
+    async (mode) => {
+      const rig = await start(3);
+      const recorded = await onBadDays(rig, { ttlMs: 3_000, forMs: 9_000 }, async (history) => {
+        const server = await serverWith(rig, mode);
+        const healed = history.fault("kill", `${mode} ${server.port}`);
+        await server.kill();
+        await sleep(1_000);
+        await server.start();
+        healed();
+        await sleep(1_500);
+      });
+      expect(recorded.grants).toBeGreaterThan(20);
+    },
+    90_000,
+  );
+
+  it("with the leader frozen for longer than sessions live, there is one holder at most", async () => {
+    const rig = await start(3);
+    const recorded = await onBadDays(rig, { ttlMs: 1_000, forMs: 8_000 }, async (history) => {
+      const server = await serverWith(rig, "leader");
+      const healed = history.fault("pause", `leader ${server.port}`);
+      server.pause();
+      await sleep(3_000);
+      server.resume();
+      healed();
+      await sleep(1_500);
+    });
+    expect(recorded.grants).toBeGreaterThan(10);
+  }, 90_000);
+
+  // A follower goes on giving pongs until it notices that it has lost its leader: they prove nothing.
+  it("a holder whose server is cut off from the leader stops believing before another is granted", async () => {
+    const cut: TcpProxy[] = [];
+    const rig = await start(3, {
+      // Only the first server reaches the others by proxies; its peers cannot lead without it, and it not without them.
+      between: async (from, to, port) => {
+        if (from !== 0 && to !== 0) return port;
+        const proxy = await proxied(port);
+        cut.push(proxy);
+        return proxy.port;
+      },
+    });
+    const first = only(rig);
+    if ((await first.mode()) === "leader") {
+      // It must follow: another leads while it is away.
+      await first.kill();
+      await serverWith(rig, "leader");
+      await first.start();
+    }
+    const others = rig.servers.slice(1).map(({ port }) => `127.0.0.1:${port}`);
+    const [locks, rival] = [await open(`127.0.0.1:${first.port}`), await open(others.join(","))];
+    const lock = await locks.acquire("a", { ttl: 1_000 });
+    const waiting = rival.acquire("a", { ttl: 1_000, wait: 15_000 });
+    await sleep(200);
+    let lostAt = 0;
+    lock.signal.addEventListener("abort", () => {
+      lostAt = performance.now();
+    });
+    for (const proxy of cut) proxy.blackhole();
+    const next = await waiting;
+    expect(lock.held).toBe(false);
+    expect(lostAt).toBeGreaterThan(0);
+    expect(next.token).toBeGreaterThan(lock.token);
+    await next.release();
+  }, 60_000);
+});
+
+describe("a client", () => {
+  it("that is paused past its session does not believe when it wakes up, and its token is older", async () => {
+    const rig = await start(1);
+    const backend = { hosts: rig.hosts, root: "/f", tickMs };
+    const holder = startHolder(built, { backend, lock: "a", ttl: 1_000 });
+    children.push(holder);
+    const [, token] = (await holder.hear()).split(" ");
+    const locks = await open(rig.hosts);
+    const waiting = locks.acquire("a", { wait: 10_000 });
+    await sleep(100);
+    holder.pause();
+    const lock = await waiting;
+    expect(lock.token).toBeGreaterThan(BigInt(token ?? 0));
+    holder.resume();
+    holder.tell("held");
+    expect([await holder.hear(), await holder.hear()].toSorted()).toEqual(["held false", "lost"]);
+    expect(await holder.ask("release")).toBe("gone");
+    expect(lock.held).toBe(true);
+    await lock.release();
+  });
+
+  it("that is cut off for half of its session keeps its lock", async () => {
+    const rig = await start(1);
+    const cut = await proxied(only(rig).port);
+    const [locks, rival] = [await open(`127.0.0.1:${cut.port}`), await open(rig.hosts)];
+    const lock = await locks.acquire("a", { ttl: 3_000 });
+    const waiting = rival.acquire("a", { wait: 20_000 });
+    let granted = false;
+    void waiting.then(() => {
+      granted = true;
+    });
+    await sleep(200);
+    cut.blackhole();
+    await sleep(1_500);
+    cut.heal();
+    await sleep(4_000);
+    expect([lock.held, granted]).toEqual([true, false]);
+    expect(await lock.release()).toBe("released");
+    expect((await waiting).token).toBeGreaterThan(lock.token);
+  });
+
+  it("that is cut off for twice its session loses its lock before another is granted, and goes on with a new one", async () => {
+    const rig = await start(1);
+    const cut = await proxied(only(rig).port);
+    const [locks, rival] = [await open(`127.0.0.1:${cut.port}`), await open(rig.hosts)];
+    const lock = await locks.acquire("a", { ttl: 1_000 });
+    const order: string[] = [];
+    lock.signal.addEventListener("abort", () => order.push("lost"));
+    const waiting = rival.acquire("a", { wait: 20_000 }).then((next) => {
+      order.push("granted");
+      return next;
+    });
+    await sleep(100);
+    cut.blackhole();
+    await sleep(2_500);
+    cut.heal();
+    const next = await waiting;
+    expect(order).toEqual(["lost", "granted"]);
+    expect(await lock.release().catch(() => "unknown")).not.toBe("released");
+    await next.release();
+    const again = await locks.acquire("a", { wait: 10_000 });
+    expect(again.token).toBeGreaterThan(next.token);
+    await again.release();
+    await leaks(rig.hosts);
+  });
+
+  it("whose answer to a create is lost finds its node again, and there is one", async () => {
+    const rig = await start(1);
+    const cut = await proxied(only(rig).port);
+    const locks = await open(`127.0.0.1:${cut.port}`);
+    await (await locks.acquire("a")).release();
+    const looker = rawSession(rig.hosts);
+    for (let turn = 0; turn < 10; turn++) {
+      cut.down.swallow = true;
+      const asking = locks.acquire("a", { wait: 10_000 });
+      await expect.poll(async () => (await looker.getChildren("/f/a")).children.length).toBe(1);
+      const [before] = (await looker.getChildren("/f/a")).children;
+      cut.heal();
+      const lock = await asking;
+      expect((await looker.getChildren("/f/a")).children).toEqual([before]);
+      expect((await looker.exists(`/f/a/${before}`))?.czxid).toBe(lock.token);
+      expect(await lock.release()).toBe("released");
+    }
+    await looker.close();
+    await leaks(rig.hosts);
+  });
+
+  it("whose request is lost on the way asks again, in the same place", async () => {
+    const rig = await start(1);
+    const cut = await proxied(only(rig).port);
+    const locks = await open(`127.0.0.1:${cut.port}`);
+    await (await locks.acquire("a")).release();
+    cut.up.swallow = true;
+    const order: number[] = [];
+    const asking = [1, 2, 3].map((turn) => locks.request("a", () => order.push(turn)));
+    await sleep(50);
+    cut.heal();
+    asking.push(locks.request("a", () => order.push(4)));
+    await Promise.all(asking);
+    expect(order).toEqual([1, 2, 3, 4]);
+    await leaks(rig.hosts);
+  });
+
+  it("through resets at random moments loses no count and leaves nothing", async () => {
+    const rig = await start(1);
+    const cut = await proxied(only(rig).port);
+    const hosts = `127.0.0.1:${cut.port}`;
+    const recorded = await onBadDays({ ...rig, hosts }, { ttlMs: 3_000, forMs: 5_000 }, async (history) => {
+      await sleep(Math.random() * 150);
+      history.fault("reset", "all connections")();
+      cut.resetAll();
+    });
+    expect(recorded.losses).toBe(0);
+    expect(recorded.grants).toBeGreaterThan(20);
+  }, 60_000);
+});
+
+describe("a queue", () => {
+  it("whose node is deleted with all entries tells the holder; the next token is higher", async () => {
+    const rig = await start(1);
+    const locks = await open(rig.hosts);
+    const looker = rawSession(rig.hosts);
+    let highest = 0n;
+    for (let turn = 0; turn < 5; turn++) {
+      const lock = await locks.acquire("a", { ttl: 20_000 });
+      expect(lock.token).toBeGreaterThan(highest);
+      highest = lock.token;
+      const waiting = locks.acquire("a");
+      await sleep(60);
+      const { children: nodes } = await looker.getChildren("/f/a");
+      for (const node of nodes) await looker.delete(`/f/a/${node}`);
+      await looker.delete("/f/a").catch(() => {});
+      await expect.poll(() => lock.signal.aborted).toBe(true);
+      expect(await lock.release()).toBe("gone");
+      const next = await waiting;
+      expect(next.token).toBeGreaterThan(highest);
+      highest = next.token;
+      await next.release();
+      await looker.delete("/f/a").catch(() => {});
+    }
+    await looker.close();
+  });
+
+  it("whose count is used up still grants in order, one at a time", async () => {
+    const rig = await start(1);
+    const server = only(rig);
+    await server.kill();
+    const data = join(server.folder, "data");
+    await rm(data, { recursive: true });
+    await mkdir(data);
+    const source = fileURLToPath(new URL("../helpers/java/SeedSequence.java", import.meta.url));
+    const jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar";
+    const silent = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off";
+    const last = 2 ** 31 - 4;
+    await promisify(execFile)("java", [silent, "-cp", jars, source, data, "/f/a", String(last)]);
+    await server.start();
+    const managersHere = [await open(rig.hosts), await open(rig.hosts), await open(rig.hosts)];
+    const holder = await managersHere[0]?.acquire("a");
+    const looker = rawSession(rig.hosts);
+    const order: number[] = [];
+    const asking: Promise<unknown>[] = [];
+    for (let turn = 0; turn < 9; turn++) {
+      const locks = managersHere[turn % 3];
+      asking.push(locks?.request("a", () => order.push(turn)) ?? Promise.resolve());
+      await expect.poll(async () => (await looker.getChildren("/f/a")).children.length).toBe(turn + 2);
+    }
+    const sequences = (await looker.getChildren("/f/a")).children.map((name) => name.slice(-10));
+    expect(new Set(sequences).size).toBeLessThan(sequences.length);
+    await holder?.release();
+    await Promise.all(asking);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    await looker.close();
+  }, 60_000);
+});
