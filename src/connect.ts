@@ -17,7 +17,14 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
     const { memoryBackend } = await import("./backends/memory/index.ts");
     return memoryBackend({ store: url.slice("memory:".length) });
   },
+  "postgres:": openPostgres,
+  "postgresql:": openPostgres,
 };
+
+async function openPostgres(url: string): Promise<Backend> {
+  const { postgresBackend } = await import("./backends/postgres/index.ts");
+  return postgresBackend({ url });
+}
 
 /**
  * Connects to a store. A URL names it ("memory:" is shared by all of this process that give the same URL); or give a

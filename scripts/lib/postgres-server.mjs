@@ -1,0 +1,61 @@
+/** A throwaway PostgreSQL for tests and benches: its folder, its settings and how to reach it; running it is left to server-process.mjs. */
+import { chown } from "node:fs/promises";
+import { join } from "node:path";
+import { freePorts, makeFolder, startServer } from "./server-process.mjs";
+import { answers, locate, mustRunAs, userOf } from "./database-server.mjs";
+
+/** Settings of a server whose machine is never expected to crash: killing its process loses nothing all the same. */
+const hasty = ["-c", "fsync=off", "-c", "full_page_writes=off"];
+
+/**
+ * Starts an empty server. It refuses to run as root, so that root runs it as the user `postgres`.
+ *
+ * @param {{ durable?: boolean, settings?: readonly string[] }} [options] `durable`: as it comes, with fsync
+ */
+export async function startPostgres({ durable = false, settings = [] } = {}) {
+  const user = await userOf("postgres");
+  const [folder, [port = 0]] = [await makeFolder("postgres"), await freePorts(1)];
+  if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid);
+  const data = join(folder, "data");
+  const folders = ["/usr/lib/postgresql/*/bin"];
+  await mustRunAs(user, folder, await locate("initdb", folders), initArgs(data));
+  const server = await startServer({
+    name: "postgres",
+    command: await locate("postgres", folders),
+    args: [
+      ...serveArgs(data, folder, port),
+      ...(durable ? [] : hasty),
+      ...settings.flatMap((setting) => ["-c", setting]),
+    ],
+    folder,
+    ...user,
+    env: { ...process.env, LC_ALL: "C" },
+    // SSLRequest: a server that serves answers with one byte.
+    ready: () => answers(port, Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])),
+  });
+  return { server, port, url: urlOf(port, "postgres") };
+}
+
+/**
+ * The URL of a database of a throwaway server.
+ *
+ * @param {number} port
+ * @param {string} database
+ */
+export function urlOf(port, database) {
+  return `postgres://postgres@127.0.0.1:${port}/${database}`;
+}
+
+function initArgs(/** @type {string} */ data) {
+  return ["-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+}
+
+/**
+ * @param {string} data
+ * @param {string} folder
+ * @param {number} port
+ */
+function serveArgs(data, folder, port) {
+  const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${folder}`, "max_connections=300"];
+  return ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
+}

@@ -1,0 +1,28 @@
+/** The scripts that tests use, as far as they use them: a declaration beside a script would hide it from the type checker. */
+
+declare module "*/scripts/lib/server-process.mjs" {
+  export class ServerProcess {
+    get pid(): number | undefined;
+    get output(): string;
+    start(): Promise<void>;
+    pause(): void;
+    resume(): void;
+    kill(): Promise<void>;
+    stop(signal?: NodeJS.Signals): Promise<void>;
+    remove(): Promise<void>;
+  }
+}
+
+declare module "*/scripts/lib/postgres-server.mjs" {
+  import type { ServerProcess } from "*/scripts/lib/server-process.mjs";
+
+  interface Started {
+    readonly server: ServerProcess;
+    readonly port: number;
+    readonly url: string;
+  }
+  export function startPostgres(options?: {
+    readonly durable?: boolean;
+    readonly settings?: readonly string[];
+  }): Promise<Started>;
+}
