@@ -17,9 +17,16 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
     const { memoryBackend } = await import("./backends/memory/index.ts");
     return memoryBackend({ store: url.slice("memory:".length) });
   },
+  "mysql:": openMysql,
+  "mariadb:": openMysql,
   "postgres:": openPostgres,
   "postgresql:": openPostgres,
 };
+
+async function openMysql(url: string): Promise<Backend> {
+  const { mysqlBackend } = await import("./backends/mysql/index.ts");
+  return mysqlBackend({ url: url.replace(/^mariadb:/, "mysql:") });
+}
 
 async function openPostgres(url: string): Promise<Backend> {
   const { postgresBackend } = await import("./backends/postgres/index.ts");

@@ -50,6 +50,8 @@ export class SqlBackend implements Backend, Browsable, Examinable {
   /** Renewals and releases, so that they never wait for anything else. */
   readonly #back: Lane;
   readonly #lookout: Lookout;
+  /** Only where the database tells. */
+  readonly onEvicted?: (listener: (queue: string, id: string) => void) => void;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
   #endListening: (() => Promise<void>) | null = null;
   #sweeper: Timer | null = null;
@@ -62,6 +64,11 @@ export class SqlBackend implements Backend, Browsable, Examinable {
     this.#front = new Lane(database, deadlineMs);
     this.#back = new Lane(database, deadlineMs);
     this.#lookout = new Lookout((queue, id) => this.#front.call("look", { queue, id }));
+    if (database.listen !== undefined) {
+      this.onEvicted = (listener) => {
+        this.#onEvicted = listener;
+      };
+    }
   }
 
   get traits(): Traits {
@@ -70,6 +77,7 @@ export class SqlBackend implements Backend, Browsable, Examinable {
 
   async append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
     this.#back.warm();
+    if (this.#onEvicted !== null) this.#listen();
     const place = await this.#front.call("append", appendRequest(queue, entry, this.#channel));
     this.#sweeper ??= systemClock.after(sweepMs * (0.5 + Math.random()), () => this.#sweep());
     return isPlace(place) ? snapshotOf(entry, place) : null;
@@ -108,14 +116,8 @@ export class SqlBackend implements Backend, Browsable, Examinable {
 
   watch(queue: string, self: Entry, _target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
     this.#assertOpen();
-    this.#endListening ??= this.#database.listen?.(this.#channel, this.#ear()) ?? null;
+    this.#listen();
     return this.#lookout.watch(queue, self, onChange);
-  }
-
-  onEvicted(listener: (queue: string, id: string) => void): void {
-    this.#onEvicted = listener;
-    if (this.#closing === null)
-      this.#endListening ??= this.#database.listen?.(this.#channel, this.#ear()) ?? null;
   }
 
   examine(): Promise<readonly Finding[]> {
@@ -132,6 +134,11 @@ export class SqlBackend implements Backend, Browsable, Examinable {
     this.#lookout.close();
     this.#onEvicted = null;
     await Promise.all([this.#front.close(), this.#back.close(), this.#endListening?.()]);
+  }
+
+  #listen(): void {
+    if (this.#closing === null)
+      this.#endListening ??= this.#database.listen?.(this.#channel, this.#ear()) ?? null;
   }
 
   #ear(): Ear {

@@ -7,7 +7,7 @@ import { systemClock, type Timer } from "../core/clock.ts";
 import { ruleOf } from "../core/grant.ts";
 import { isPlace, type Place, snapshotOf } from "./wire.ts";
 
-/** How long after a look those who are not next look again, in milliseconds. */
+/** How long after a look those look again who are not next, and whose queue stands still, in milliseconds. */
 const farMs = 600;
 
 /** The shortest and the longest time between looks of those who are next, in milliseconds. */
@@ -23,7 +23,9 @@ class Watch {
   readonly queue: string;
   readonly self: Entry;
   readonly onChange: (fresh?: Snapshot) => void;
-  readonly since: number = systemClock.now();
+  /** When it was last seen to have come nearer, and how many were ahead then. */
+  movedAt: number = systemClock.now();
+  ahead = Number.POSITIVE_INFINITY;
   lookAt = 0;
   looking = false;
   told = false;
@@ -153,7 +155,9 @@ export class Lookout {
     try {
       const place = await this.#look(queue, self.id);
       const now = systemClock.now();
-      if (!isPlace(place) || BigInt(place[0]) !== self.seq) return this.#tell(watch, null);
+      const [seq, leftUs] = isPlace(place) ? place : ["", 0];
+      // It was taken out, or has expired: then it must not hear that it may hold.
+      if (!isPlace(place) || BigInt(seq) !== self.seq || leftUs <= 0) return this.#tell(watch, null);
       const { ahead } = snapshotOf(self, place);
       if (ruleOf(self).grants(self, ahead)) return this.#tell(watch, place);
       // What has expired is taken out by an append, under the queue's lock.
@@ -164,11 +168,22 @@ export class Lookout {
     }
   }
 
+  /** Next look: those who are next soon, and those behind when they might have become next, by the pace of the queue. */
   #pauseFor(watch: Watch, place: Place, now: number): number {
     if (this.#pushed) return Number.POSITIVE_INFINITY;
-    if (!isNext(watch.self, place)) return farMs * (0.85 + 0.3 * Math.random());
-    // The longer it has waited, the less a few milliseconds more matter.
-    return Math.min(nearMs.longest, Math.max(nearMs.shortest, (now - watch.since) / 10));
+    const [, , , count] = place;
+    const sinceMs = Math.max(1, now - watch.movedAt);
+    // The longer it has stood, the less a few milliseconds more matter.
+    if (isNext(watch.self, place)) return Math.min(nearMs.longest, Math.max(nearMs.shortest, sinceMs / 10));
+    const steps = Number.isFinite(watch.ahead) ? watch.ahead - count : 0;
+    if (count < watch.ahead) {
+      watch.ahead = count;
+      watch.movedAt = now;
+    }
+    const paceMs = steps > 0 ? sinceMs / steps : sinceMs;
+    return (
+      Math.min(farMs, Math.max(2 * nearMs.shortest, (paceMs * count) / 2)) * (0.85 + 0.3 * Math.random())
+    );
   }
 }
 

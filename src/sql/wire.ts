@@ -93,7 +93,8 @@ export function snapshotOf(self: Omit<Entry, "seq" | "expiresInMs" | "ageMs">, p
 }
 
 function aheadOf([, , , count, weight, shownNearest, shownWriter]: Place): Ahead {
-  if (shownNearest === null) return nothingAhead;
+  if (count === 0) return nothingAhead;
+  if (shownNearest === null) throw new Error("a place without the nearest of those ahead");
   const nearest = entryOf(shownNearest);
   const nearestWriter = shownWriter === true ? nearest : shownWriter === null ? null : entryOf(shownWriter);
   return { count, weight, nearest, nearestWriter };

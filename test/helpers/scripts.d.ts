@@ -26,3 +26,17 @@ declare module "*/scripts/lib/postgres-server.mjs" {
     readonly settings?: readonly string[];
   }): Promise<Started>;
 }
+
+declare module "*/scripts/lib/mysql-server.mjs" {
+  import type { ServerProcess } from "*/scripts/lib/server-process.mjs";
+
+  interface Started {
+    readonly server: ServerProcess;
+    readonly port: number;
+    readonly url: string;
+  }
+  export function startMysql(options?: {
+    readonly durable?: boolean;
+    readonly settings?: readonly string[];
+  }): Promise<Started>;
+}

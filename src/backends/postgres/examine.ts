@@ -1,5 +1,6 @@
 /** What `holdfast doctor` looks at in a PostgreSQL server; showing it is left to the CLI. */
 import type { Finding } from "../../core/backend.ts";
+import { finding } from "../../sql/finding.ts";
 import { isPooled, type PgClient } from "./connection.ts";
 import { currentVersion, schemaVersion } from "./migrate.ts";
 import { quoted } from "./statements.ts";
@@ -123,14 +124,4 @@ async function schemaFindings(client: PgClient, schema: string): Promise<readonl
       "see who holds them, and whether the server's clock was set back: holdfast ls",
     ),
   ];
-}
-
-function finding(
-  isGood: boolean,
-  otherwise: "warning" | "problem",
-  about: string,
-  seen: string,
-  todo: string,
-): Finding {
-  return isGood ? { level: "ok", about, seen } : { level: otherwise, about, seen, todo };
 }

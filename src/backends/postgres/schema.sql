@@ -64,7 +64,7 @@ AS $$ SELECT hashtext(queue) & 255 $$;
 CREATE FUNCTION :"schema".shown(e :"schema".entries, now bigint) RETURNS jsonb LANGUAGE sql STABLE
 AS $$ SELECT jsonb_build_array(e.id, e.writer, e.weight, e.permits, e.seq::text, e.expires_at - now, now - e.appended_at, e.about) $$;
 
--- Purpose: where an entry stands.
+-- Purpose: where an entry stands. It is STABLE, so that all that it reads is of one moment.
 -- Returns: [seq as text, µs left, µs of age, count ahead, weight ahead, nearest ahead, nearest writer ahead or true for the nearest,
 -- seq of the first as text]; null if it is not there.
 CREATE FUNCTION :"schema".place_of(the_queue text, the_id text, now bigint) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
@@ -151,8 +151,6 @@ DECLARE
   pruned record;
   next_seq bigint;
   now bigint;
-  nearest jsonb;
-  writer jsonb;
 BEGIN
   -- A snapshot from before the wait for the shard would miss those who were faster.
   IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -172,9 +170,8 @@ BEGIN
     now := :"schema".now_us();
     -- 2. Look at the queue, after taking out what has expired.
     FOR attempt IN 1..2 LOOP
-      SELECT count(*) AS count, coalesce(sum(e.weight), 0) AS weight, max(e.seq) AS nearest,
-        max(e.seq) FILTER (WHERE e.writer) AS writer, min(e.seq) AS first, min(e.expires_at) AS next_expiry,
-        max(e.seq) FILTER (WHERE e.id = r.id) AS own
+      SELECT count(*) AS count, coalesce(sum(e.weight), 0) AS weight, max(e.seq) FILTER (WHERE e.writer) AS writer,
+        min(e.expires_at) AS next_expiry, max(e.seq) FILTER (WHERE e.id = r.id) AS own
         INTO line FROM :"schema".entries e WHERE e.queue = r.queue;
       EXIT WHEN attempt = 2 OR line.next_expiry IS NULL OR line.next_expiry > now;
       WITH gone AS (
@@ -195,17 +192,11 @@ BEGIN
     END) THEN
       INSERT INTO :"schema".entries VALUES
         (r.queue, next_seq, r.id, r.writer, r.weight, r.permits, now, now + r.ttl, r.channel, r.about);
-      nearest := NULL;
-      writer := NULL;
-      IF line.count > 0 THEN
-        SELECT :"schema".shown(e, now) INTO nearest FROM :"schema".entries e WHERE e.queue = r.queue AND e.seq = line.nearest;
-        IF line.writer = line.nearest THEN
-          writer := 'true';
-        ELSIF line.writer IS NOT NULL THEN
-          SELECT :"schema".shown(e, now) INTO writer FROM :"schema".entries e WHERE e.queue = r.queue AND e.seq = line.writer;
-        END IF;
-      END IF;
-      answers[r.number] := jsonb_build_array(next_seq::text, r.ttl, 0, line.count, line.weight, nearest, writer, line.first::text);
+      DELETE FROM :"schema".evicted v WHERE v.id = r.id;
+      answers[r.number] := CASE
+        WHEN line.count = 0 THEN jsonb_build_array(next_seq::text, r.ttl, 0, 0, 0, NULL, NULL, NULL)
+        ELSE :"schema".place_of(r.queue, r.id, now)
+      END;
     END IF;
   END LOOP;
   RETURN to_jsonb(answers);
