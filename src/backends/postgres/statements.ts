@@ -16,8 +16,8 @@ export function callOf(schema: string, verb: Verb): string {
  * is granted must survive a crash.
  */
 export function settingsOf(deadlineMs: number): string {
-  return `SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
-SET statement_timeout = ${Math.ceil(deadlineMs)}; SET lock_timeout = 0; SET idle_session_timeout = 0; SET jit = off;
+  return `SET default_transaction_isolation = 'read committed';
+SET statement_timeout = ${Math.ceil(deadlineMs)}; SET lock_timeout = 0; SET jit = off;
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 }
 
