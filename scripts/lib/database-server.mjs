@@ -70,20 +70,22 @@ export function mustRunAs(user, folder, command, args) {
 }
 
 /**
- * Rejects unless a server sends something: at once, or after a greeting.
+ * Rejects unless a server sends something, at once or after a greeting, that begins as it should.
  *
  * @param {number} port
  * @param {Buffer} [greeting]
+ * @param {string} [beginning]
  * @returns {Promise<void>}
  */
-export function answers(port, greeting) {
+export function answers(port, greeting, beginning = "") {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => greeting && socket.write(greeting));
     socket.setTimeout(1_000, () => socket.destroy(new Error("no answer")));
     socket.on("error", reject);
     socket.on("close", () => reject(new Error("closed")));
-    socket.once("data", () => {
-      resolve();
+    socket.once("data", (chunk) => {
+      if (chunk.toString("latin1").startsWith(beginning)) resolve();
+      else reject(new Error(chunk.toString()));
       socket.destroy();
     });
   });

@@ -30,8 +30,8 @@ export async function startPostgres({ durable = false, settings = [] } = {}) {
     folder,
     ...user,
     env: { ...process.env, LC_ALL: "C" },
-    // SSLRequest: a server that serves answers with one byte.
-    ready: () => answers(port, Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])),
+    // Whoever may log in is answered with R; while it recovers, with an error.
+    ready: () => answers(port, startup(), "R"),
   });
   return { server, port, url: urlOf(port, "postgres") };
 }
@@ -58,4 +58,13 @@ function initArgs(/** @type {string} */ data) {
 function serveArgs(data, folder, port) {
   const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${folder}`, "max_connections=300"];
   return ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
+}
+
+/** The first message of a client, by which it asks to log in. */
+function startup() {
+  const text = Buffer.from("user\0postgres\0database\0postgres\0\0");
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(head.length + text.length, 0);
+  head.writeInt32BE(3 << 16, 4);
+  return Buffer.concat([head, text]);
 }

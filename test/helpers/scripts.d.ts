@@ -2,6 +2,7 @@
 
 declare module "*/scripts/lib/server-process.mjs" {
   export class ServerProcess {
+    get folder(): string;
     get pid(): number | undefined;
     get output(): string;
     start(): Promise<void>;
@@ -39,4 +40,23 @@ declare module "*/scripts/lib/mysql-server.mjs" {
     readonly durable?: boolean;
     readonly settings?: readonly string[];
   }): Promise<Started>;
+}
+
+declare module "*/scripts/lib/tcp-proxy.mjs" {
+  interface Lane {
+    delayMs: number;
+    jitterMs: number;
+    swallow: boolean;
+  }
+  export class TcpProxy {
+    static start(targetPort: number, port?: number): Promise<TcpProxy>;
+    up: Lane;
+    down: Lane;
+    refuse: boolean;
+    get port(): number;
+    blackhole(on?: boolean): void;
+    resetAll(): void;
+    heal(): void;
+    close(): Promise<void>;
+  }
 }

@@ -41,9 +41,16 @@ function configOf(pool: PoolLike): ConnectionOptions {
   const inner: unknown = Reflect.get(pool, "pool") ?? pool;
   const config: unknown = Reflect.get(Object(inner), "config");
   const options: unknown = Reflect.get(Object(config), "connectionConfig");
-  if (isOptions(options)) return options;
+  if (isOptions(options)) return givable(options);
   const message = "this pool does not say how it connects: give a pool of mysql2, or a url";
   throw new LockError("LOCK_UNSUPPORTED", message, { backend: "mysql" });
+}
+
+/** What mysql2 has worked out by itself it does not take as an option. */
+const workedOut = new Set(["maxPacketSize", "clientFlags"]);
+
+function givable(options: ConnectionOptions): ConnectionOptions {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !workedOut.has(key)));
 }
 
 function isOptions(value: unknown): value is ConnectionOptions {
