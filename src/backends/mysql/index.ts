@@ -9,6 +9,19 @@ import type { PoolLike, Target } from "./connection.ts";
 export { mysqlTraits } from "./backend.ts";
 export { type PoolLike } from "./connection.ts";
 export { SqlBackend } from "../../sql/backend.ts";
+export { type FencedChange } from "../../sql/fenced.ts";
+export { type RowLockOptions } from "../../sql/transaction.ts";
+export { type VersionedChange, type VersionedOutcome } from "../../sql/versioned.ts";
+export {
+  fence,
+  fencedUpdate,
+  rowLock,
+  sessionLock,
+  updateVersioned,
+  type WithPrefix,
+  type MysqlTransaction,
+  type SessionLock,
+} from "./transaction.ts";
 
 /** Options of mysqlBackend: a URL or a pool, and how to use it. */
 export interface MysqlOptions {

@@ -9,6 +9,20 @@ import type { PoolLike, Target } from "./connection.ts";
 export { postgresTraits } from "./backend.ts";
 export { type PoolLike } from "./connection.ts";
 export { SqlBackend } from "../../sql/backend.ts";
+export { type FencedChange } from "../../sql/fenced.ts";
+export { type RowLockOptions } from "../../sql/transaction.ts";
+export { type VersionedChange, type VersionedOutcome } from "../../sql/versioned.ts";
+export {
+  advisoryLock,
+  fence,
+  fencedUpdate,
+  rowLock,
+  sessionLock,
+  updateVersioned,
+  type InSchema,
+  type PgTransaction,
+  type SessionLock,
+} from "./transaction.ts";
 
 /** Options of postgresBackend: a URL or a pool, and how to use it. */
 export interface PostgresOptions {
