@@ -6,6 +6,7 @@ import type {
   Entry,
   Examinable,
   Finding,
+  Migratable,
   NewEntry,
   Renewal,
   Renewed,
@@ -30,7 +31,7 @@ export interface Ear {
 }
 
 /** A SQL database with the routines of a schema. */
-export interface Database extends Connectable, Examinable {
+export interface Database extends Connectable, Examinable, Migratable {
   readonly traits: Traits;
   /** Begins to tell what happens on a channel, if the database can: gives the function that ends it. */
   listen?(channel: string, ear: Ear): () => Promise<void>;
@@ -40,7 +41,7 @@ export interface Database extends Connectable, Examinable {
 const sweepMs = 60_000;
 
 /** One client of queues in the tables of a SQL database. */
-export class SqlBackend implements Backend, Browsable, Examinable {
+export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   readonly name: string;
   readonly #database: Database;
   /** Where the database tells this client that one of its entries may hold or was evicted. */
@@ -122,6 +123,10 @@ export class SqlBackend implements Backend, Browsable, Examinable {
 
   examine(): Promise<readonly Finding[]> {
     return this.#database.examine();
+  }
+
+  migrate(): Promise<readonly number[]> {
+    return this.#database.migrate();
   }
 
   close(): Promise<void> {

@@ -43,14 +43,10 @@ export async function fencedUpdate<T>(
   const { rows } = await dialect.run(tx, sql, again.values);
   const [row] = rows;
   if (row === undefined) return false;
+  const seen = row["fence"];
   // A database that counts only rows that changed has written what was there already.
-  if (row["fence"] !== null && BigInt(String(row["fence"])) <= token) return true;
-  throw staleToken(
-    dialect.backend,
-    `${table} ${JSON.stringify(Object.values(key))}`,
-    token,
-    String(row["fence"]),
-  );
+  if (typeof seen === "string" && BigInt(seen) <= token) return true;
+  throw staleToken(dialect.backend, `${table} ${JSON.stringify(Object.values(key))}`, token, String(seen));
 }
 
 /** The refusal of a stale token. */

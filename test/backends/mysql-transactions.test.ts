@@ -1,5 +1,5 @@
 /** Locks, versions and fences in the user's own transactions on MySQL or MariaDB. */
-import { createPool, type Pool } from "mysql2/promise";
+import { createPool, type Pool, type RowDataPacket } from "mysql2/promise";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   fence,
@@ -36,8 +36,8 @@ async function begin(begins = true): Promise<Tx> {
     fencedUpdate: (change) => fencedUpdate(connection, change),
     fence: (resource, token) => fence(connection, resource, token),
     async sql(text) {
-      const [rows] = await connection.query(text);
-      return Array.isArray(rows) ? rows.map((row) => ({ ...row })) : [];
+      const [rows] = await connection.query<RowDataPacket[]>(text);
+      return Array.isArray(rows) ? rows : [];
     },
     async end(how) {
       if (begins) await connection.query(how);

@@ -48,36 +48,14 @@ export interface MysqlOptions {
 
 /** A client of locks in a MySQL or MariaDB database. It connects when it is first used. */
 export function mysqlBackend(options: MysqlOptions): SqlBackend {
-  const { deadlineMs, ...rest } = checked(options);
-  return new SqlBackend(databaseOf({ deadlineMs, ...rest }), deadlineMs);
-}
-
-/** Creates the tables and procedures, or brings them up to date, and gives the versions that were applied. Any number may do it at once. */
-export async function migrateMysql(options: MysqlOptions): Promise<readonly number[]> {
-  return databaseOf(checked(options)).migrate();
-}
-
-interface Checked {
-  readonly target: Target;
-  readonly prefix: string;
-  readonly deadlineMs: number;
-  readonly migrate: boolean;
-}
-
-function databaseOf({ target, prefix, deadlineMs, migrate }: Checked): MysqlDatabase {
-  return new MysqlDatabase(target, prefix, deadlineMs, migrate);
-}
-
-function checked({
-  url,
-  pool,
-  prefix = "holdfast_",
-  migrate = true,
-  deadline = "5s",
-}: MysqlOptions): Checked {
+  const { prefix = "holdfast_", migrate = true, deadline = "5s" } = options;
   const deadlineMs = durationMs(deadline, { option: "deadline", leastMs: 10 });
-  const name = checkIdentifier(prefix, "a prefix", 32);
-  if (url !== undefined && pool === undefined) return { target: { url }, prefix: name, deadlineMs, migrate };
-  if (pool !== undefined && url === undefined) return { target: { pool }, prefix: name, deadlineMs, migrate };
+  checkIdentifier(prefix, "a prefix", 32);
+  return new SqlBackend(new MysqlDatabase(targetOf(options), prefix, deadlineMs, migrate), deadlineMs);
+}
+
+function targetOf({ url, pool }: MysqlOptions): Target {
+  if (url !== undefined && pool === undefined) return { url };
+  if (pool !== undefined && url === undefined) return { pool };
   throw invalid("give mysqlBackend either a url or a pool", { backend: "mysql" });
 }

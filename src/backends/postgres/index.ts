@@ -49,36 +49,14 @@ export interface PostgresOptions {
 
 /** A client of locks in a PostgreSQL database. It connects when it is first used. */
 export function postgresBackend(options: PostgresOptions): SqlBackend {
-  const { deadlineMs, ...rest } = checked(options);
-  return new SqlBackend(databaseOf({ deadlineMs, ...rest }), deadlineMs);
-}
-
-/** Creates the schema or brings it up to date, and gives the versions that were applied. Any number may do it at once. */
-export async function migratePostgres(options: PostgresOptions): Promise<readonly number[]> {
-  return databaseOf(checked(options)).migrate();
-}
-
-interface Checked {
-  readonly target: Target;
-  readonly schema: string;
-  readonly deadlineMs: number;
-  readonly migrate: boolean;
-}
-
-function databaseOf({ target, schema, deadlineMs, migrate }: Checked): PostgresDatabase {
-  return new PostgresDatabase(target, schema, deadlineMs, migrate);
-}
-
-function checked({
-  url,
-  pool,
-  schema = "holdfast",
-  migrate = true,
-  deadline = "5s",
-}: PostgresOptions): Checked {
+  const { schema = "holdfast", migrate = true, deadline = "5s" } = options;
   const deadlineMs = durationMs(deadline, { option: "deadline", leastMs: 10 });
-  const name = checkIdentifier(schema, "the name of a schema");
-  if (url !== undefined && pool === undefined) return { target: { url }, schema: name, deadlineMs, migrate };
-  if (pool !== undefined && url === undefined) return { target: { pool }, schema: name, deadlineMs, migrate };
+  checkIdentifier(schema, "the name of a schema");
+  return new SqlBackend(new PostgresDatabase(targetOf(options), schema, deadlineMs, migrate), deadlineMs);
+}
+
+function targetOf({ url, pool }: PostgresOptions): Target {
+  if (url !== undefined && pool === undefined) return { url };
+  if (pool !== undefined && url === undefined) return { pool };
   throw invalid("give postgresBackend either a url or a pool", { backend: "postgres" });
 }
