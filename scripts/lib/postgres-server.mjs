@@ -1,5 +1,5 @@
 /** A throwaway PostgreSQL for tests and benches: its folder, its settings and how to reach it; running it is left to server-process.mjs. */
-import { chown } from "node:fs/promises";
+import { chown, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePorts, makeFolder, startServer } from "./server-process.mjs";
 import { answers, locate, mustRunAs, userOf } from "./database-server.mjs";
@@ -33,17 +33,41 @@ export async function startPostgres({ durable = false, settings = [] } = {}) {
     // Whoever may log in is answered with R; while it recovers, with an error.
     ready: () => answers(port, startup(), "R"),
   });
-  return { server, port, url: urlOf(port, "postgres") };
+  return { server, port, url: `postgres://postgres@127.0.0.1:${port}/postgres` };
 }
 
 /**
- * The URL of a database of a throwaway server.
+ * Starts a PgBouncer in front of a throwaway server, for all of its databases.
  *
- * @param {number} port
- * @param {string} database
+ * @param {number} serverPort
+ * @param {"transaction" | "session"} mode
  */
-export function urlOf(port, database) {
-  return `postgres://postgres@127.0.0.1:${port}/${database}`;
+export async function startPgbouncer(serverPort, mode) {
+  const user = await userOf("postgres");
+  const [folder, [port = 0]] = [await makeFolder("pgbouncer"), await freePorts(1)];
+  if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid);
+  const config = join(folder, "pgbouncer.ini");
+  const lines = [
+    "[databases]",
+    `* = host=127.0.0.1 port=${serverPort} user=postgres`,
+    "[pgbouncer]",
+    "listen_addr = 127.0.0.1",
+    `listen_port = ${port}`,
+    "unix_socket_dir =",
+    "auth_type = any",
+    `pool_mode = ${mode}`,
+    "default_pool_size = 10",
+  ];
+  await writeFile(config, lines.join("\n"));
+  const server = await startServer({
+    name: "pgbouncer",
+    command: await locate("pgbouncer"),
+    args: [config],
+    folder,
+    ...user,
+    ready: () => answers(port, startup(), "R"),
+  });
+  return { server, port };
 }
 
 function initArgs(/** @type {string} */ data) {

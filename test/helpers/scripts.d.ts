@@ -26,6 +26,10 @@ declare module "*/scripts/lib/postgres-server.mjs" {
     readonly durable?: boolean;
     readonly settings?: readonly string[];
   }): Promise<Started>;
+  export function startPgbouncer(
+    serverPort: number,
+    mode: "transaction" | "session",
+  ): Promise<Pick<Started, "server" | "port">>;
 }
 
 declare module "*/scripts/lib/mysql-server.mjs" {

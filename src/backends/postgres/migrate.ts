@@ -22,9 +22,7 @@ export async function currentVersion(client: PgClient, schema: string): Promise<
 /** Applies the versions that are missing, all or nothing, and gives their numbers. */
 export async function applyVersions(client: PgClient, schema: string): Promise<readonly number[]> {
   const text = await readFile(new URL("./schema.sql", import.meta.url), "utf8");
-  await client.query("ROLLBACK");
   try {
-    await client.query("SET statement_timeout = 0");
     await client.query(beginMigration(schema));
     const from = await currentVersion(client, schema);
     const missing = versionsOf(text).filter(({ number }) => number > from);

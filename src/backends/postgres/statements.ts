@@ -29,6 +29,7 @@ export function versionOf(schema: string): string {
 /** Takes the lock of migrations, which ends with the transaction, and makes sure that there is a table of versions. */
 export function beginMigration(schema: string): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock(hashtextextended('holdfast migration of ${schema}', 0));
 CREATE SCHEMA IF NOT EXISTS ${quoted(schema)};
 CREATE TABLE IF NOT EXISTS ${quoted(schema)}.versions (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
