@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { connect } from "holdfast";
 import { fencedUpdate, postgresBackend, rowLock, updateVersioned } from "holdfast/postgres";
-import pg from "pg";
+import { Pool } from "pg";
 import { startPostgres } from "../scripts/lib/postgres-server.mjs";
 
 const [stock, buyers] = [30, 70];
 const started = process.env["DATABASE_URL"] === undefined ? await startPostgres() : undefined;
-const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"] ?? started?.url, max: 8 });
+const pool = new Pool({ connectionString: process.env["DATABASE_URL"] ?? started?.url, max: 8 });
 const backend = postgresBackend({ pool });
 await backend.migrate();
 const locks = await connect(backend);
@@ -55,7 +55,7 @@ async function buyUnderLease(/** @type {number} */ id) {
   });
 }
 
-async function stockOf(/** @type {Pick<pg.ClientBase, "query">} */ client, /** @type {number} */ id) {
+async function stockOf(/** @type {Pick<Pool, "query">} */ client, /** @type {number} */ id) {
   const { rows } = await client.query("SELECT stock FROM goods WHERE id = $1", [id]);
   return Number(rows[0].stock);
 }
