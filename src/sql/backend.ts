@@ -149,13 +149,24 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   #ear(): Ear {
     const lookout = this.#lookout;
     return {
-      pushed: (isPushed) => lookout.setPushed(isPushed),
+      pushed: (isPushed) => {
+        lookout.setPushed(isPushed);
+        if (isPushed) void this.#askForEvictions();
+      },
       wake: (id, place) => lookout.wake(id, place),
       evicted: (queue, id) => this.#onEvicted?.(queue, id),
       get wanted() {
         return lookout.busy;
       },
     };
+  }
+
+  /** What was told before anybody listened is asked for once. */
+  async #askForEvictions(): Promise<void> {
+    if (this.#onEvicted === null) return;
+    const evicted = await this.#back.call("evictions", { channel: this.#channel }).catch(() => []);
+    if (!Array.isArray(evicted)) return;
+    for (const [queue, id] of evicted) this.#onEvicted?.(String(queue), String(id));
   }
 
   #assertOpen(): void {

@@ -33,6 +33,9 @@ export interface Database {
   judge(error: unknown): Verdict;
 }
 
+/** The deadline has passed. */
+class Late extends Error {}
+
 interface Call {
   readonly verb: Verb;
   readonly request: object;
@@ -121,6 +124,7 @@ export class Lane {
     });
   }
 
+  /** Sends a batch. When the deadline passes, the socket is destroyed: no driver notices a frozen server. */
   async #send(batch: readonly Call[]): Promise<void> {
     const { verb, until } = batch[batch.length - 1] ?? { verb: "look", until: 0 };
     const fail = (error: LockError): void => {
@@ -134,17 +138,14 @@ export class Lane {
         return fail(this.#unavailable(error));
       }
       try {
-        const answers = await this.#within(until, session, () =>
-          session.call(
-            verb,
-            batch.map(({ request }) => request),
-          ),
-        );
+        const requests = batch.map(({ request }) => request);
+        const answers = await this.#inTime(until, session.call(verb, requests), () => {});
         if (answers.length !== batch.length)
           throw new Error(`${verb} gave ${answers.length} answers to ${batch.length} requests`);
         return batch.forEach((call, index) => call.resolve(answers[index]));
       } catch (error) {
-        const verdict = error instanceof LockError ? "unknown" : this.#database.judge(error);
+        if (error instanceof LockError) return fail(error);
+        const verdict = error instanceof Late ? "unknown" : this.#database.judge(error);
         if (verdict === "unknown" || verdict === "stale") this.#drop(session);
         if (verdict === "unknown") return fail(this.#unknown(verb, error));
         if (verdict !== "again" || tries === conflictTries || systemClock.now() > until)
@@ -177,20 +178,12 @@ export class Lane {
     session.destroy();
   }
 
-  /** What a call gives; when the deadline passes, the socket is destroyed, since no driver notices a frozen server. */
-  async #within<T>(until: number, session: Session, work: () => Promise<T>): Promise<T> {
-    return this.#inTime(until, work(), () => {}).catch((error: unknown) => {
-      if (error instanceof LockError) this.#drop(session);
-      throw error;
-    });
-  }
-
   #inTime<T>(until: number, work: Promise<T>, tooLate: (result: T) => void): Promise<T> {
     return new Promise((resolve, reject) => {
       let over = false;
       const timer = systemClock.after(until - systemClock.now(), () => {
         over = true;
-        reject(this.#error("LOCK_UNAVAILABLE", `it has not answered within ${this.#deadlineMs} ms`));
+        reject(new Late(`it has not answered within ${this.#deadlineMs} ms`));
       });
       work.then(
         (result) => {

@@ -3,7 +3,7 @@ import type { Ahead, Entry, NewEntry, Owner, Snapshot } from "../core/backend.ts
 import { nothingAhead } from "../core/grant.ts";
 
 /** The routines that are the calls of a SQL backend; each takes and gives one JSON array. */
-export type Verb = "append" | "remove" | "renew" | "look" | "list" | "queues" | "sweep";
+export type Verb = "append" | "remove" | "renew" | "look" | "list" | "queues" | "sweep" | "evictions";
 
 /** An entry as `shown` gives it: id, writer, weight, permits, seq, µs left, µs of age, about. */
 export type ShownEntry = readonly [

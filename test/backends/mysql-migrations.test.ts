@@ -15,6 +15,20 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
+const owner = { client: "c", host: "h", pid: 1 };
+const entry = { id: "e", owner, mode: "write", weight: 1, ttlMs: 1_000 } as const;
+
+it("creates nothing for those who only look", async () => {
+  const client = mysqlBackend({ url: await server.database() });
+  onTestFinished(() => client.close());
+  expect([await client.list("job"), await client.queues(""), await client.remove("job", "e")]).toEqual([
+    [],
+    [],
+    false,
+  ]);
+  expect(await client.migrate()).toEqual([1]);
+});
+
 it("is created once by several processes and clients that race for it", async () => {
   const url = await server.database();
   const applied = await inProcesses(3, "mysql", "mysqlBackend", url);
@@ -30,10 +44,10 @@ it("is created once by several processes and clients that race for it", async ()
 it("works with the rights to read, write and execute once it was created", async () => {
   const url = await server.database();
   const name = new URL(url).pathname.slice(1);
-  const owner = mysqlBackend({ url });
-  expect(await owner.migrate()).toEqual([1]);
-  expect(await owner.migrate()).toEqual([]);
-  await owner.close();
+  const creator = mysqlBackend({ url });
+  expect(await creator.migrate()).toEqual([1]);
+  expect(await creator.migrate()).toEqual([]);
+  await creator.close();
   await sql(url, "DROP USER IF EXISTS few@'127.0.0.1'");
   await sql(url, "CREATE USER few@'127.0.0.1' IDENTIFIED BY 'secret'");
   await sql(url, `GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON ${name}.* TO few@'127.0.0.1'`);
@@ -49,7 +63,7 @@ it("works with the rights to read, write and execute once it was created", async
   expect(await lock.release()).toBe("released");
   await (await waiting).release();
   const other = mysqlBackend({ url: few, prefix: "forbidden_" });
-  const error: unknown = await other.list("job").catch((reason: unknown) => reason);
+  const error: unknown = await Promise.resolve(other.append("job", entry)).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(LockError);
   expect(String(error)).toMatch(/denied/);
   await other.close();
@@ -91,7 +105,7 @@ it("examines the server", async () => {
   const level = async (about: string): Promise<string | undefined> =>
     (await client.examine()).find((each) => each.about === about)?.level;
   expect(await level("schema")).toBe("problem");
-  await client.list("job");
+  await client.migrate();
   expect(await level("schema")).toBe("ok");
   expect(await level("primary")).toBe("ok");
   expect(await level("clock")).toBe("ok");

@@ -29,6 +29,7 @@ backendContract({
       // Connected before a case counts milliseconds.
       client: async () => {
         const client = mysqlBackend({ url, prefix });
+        await client.migrate();
         await client.list("nobody");
         return client;
       },

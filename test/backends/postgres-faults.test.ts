@@ -18,7 +18,8 @@ let started: Awaited<ReturnType<typeof startPostgres>>;
 let databases = 0;
 
 beforeAll(async () => {
-  started = await startPostgres();
+  // What no commit has waited for stays in memory for long, so that a crash surely forgets it.
+  started = await startPostgres({ settings: ["wal_writer_delay=10s"] });
 });
 
 afterAll(() => started.server.remove());

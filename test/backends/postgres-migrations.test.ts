@@ -16,6 +16,20 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
+const owner = { client: "c", host: "h", pid: 1 };
+const entry = { id: "e", owner, mode: "write", weight: 1, ttlMs: 1_000 } as const;
+
+it("creates nothing for those who only look", async () => {
+  const client = postgresBackend({ url: await server.database() });
+  onTestFinished(() => client.close());
+  expect([await client.list("job"), await client.queues(""), await client.remove("job", "e")]).toEqual([
+    [],
+    [],
+    false,
+  ]);
+  expect(await client.migrate()).toEqual([1]);
+});
+
 it("is created once by several processes and clients that race for it", async () => {
   const url = await server.database();
   const applied = await inProcesses(3, "postgres", "postgresBackend", url);
@@ -30,10 +44,10 @@ it("is created once by several processes and clients that race for it", async ()
 
 it("works with the rights to read, write and execute once it was created", async () => {
   const url = await server.database();
-  const owner = postgresBackend({ url });
-  expect(await owner.migrate()).toEqual([1]);
-  expect(await owner.migrate()).toEqual([]);
-  await owner.close();
+  const creator = postgresBackend({ url });
+  expect(await creator.migrate()).toEqual([1]);
+  expect(await creator.migrate()).toEqual([]);
+  await creator.close();
   await sql(url, "DROP ROLE IF EXISTS plain");
   await sql(url, "CREATE ROLE plain LOGIN PASSWORD 'secret'");
   await sql(
@@ -60,7 +74,7 @@ it("works with the rights to read, write and execute once it was created", async
   expect(await lock.release()).toBe("released");
   await (await waiting).release();
   const other = postgresBackend({ url: plain, schema: "forbidden" });
-  const error: unknown = await other.list("job").catch((reason: unknown) => reason);
+  const error: unknown = await Promise.resolve(other.append("job", entry)).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(LockError);
   expect(String(error)).toMatch(/permission denied/);
   await other.close();
@@ -96,7 +110,7 @@ it("refuses transactions whose snapshot may be older than the lock", async () =>
   const url = await server.database();
   const client = postgresBackend({ url });
   onTestFinished(() => client.close());
-  await client.list("job");
+  await client.migrate();
   await expect(
     sql(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT holdfast.append('[]'); COMMIT"),
   ).rejects.toThrow(/READ COMMITTED/);
@@ -110,7 +124,7 @@ it("examines the server", async () => {
     new Map(findings.map((each) => [each.about, each]));
   const before = byName(await client.examine());
   expect(before.get("schema")).toMatchObject({ level: "problem", seen: "none" });
-  await client.list("job");
+  await client.migrate();
   const after = byName(await client.examine());
   expect(after.get("schema")).toEqual({ level: "ok", about: "schema", seen: "version 1" });
   // The throwaway server is started without fsync.

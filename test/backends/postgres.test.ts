@@ -29,6 +29,7 @@ backendContract({
       // Connected before a case counts milliseconds.
       client: async () => {
         const client = postgresBackend({ url, schema });
+        await client.migrate();
         await client.list("nobody");
         return client;
       },

@@ -1,7 +1,7 @@
 /** What the tools for users' own transactions promise, the same for all databases: row locks, versions, fences, and a flash sale each way. */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connect } from "../../src/connect.ts";
-import type { Backend } from "../../src/core/backend.ts";
+import { type Backend, isMigratable } from "../../src/core/backend.ts";
 import type { FencedChange } from "../../src/sql/fenced.ts";
 import type { RowLockOptions } from "../../src/sql/transaction.ts";
 import type { VersionedChange, VersionedOutcome } from "../../src/sql/versioned.ts";
@@ -44,7 +44,7 @@ export function sqlTransactions(name: string, bench: () => Bench): void {
   describe(`transactions on ${name}`, () => {
     beforeAll(async () => {
       const backend = bench().backend();
-      await backend.list("nobody"); // The tables are there.
+      if (isMigratable(backend)) await backend.migrate();
       await backend.close();
       await inTransaction((tx) =>
         tx.sql(

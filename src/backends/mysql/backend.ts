@@ -2,9 +2,10 @@
 import type { Finding, Traits } from "../../core/backend.ts";
 import type { Database } from "../../sql/backend.ts";
 import type { Session, Verdict } from "../../sql/lane.ts";
+import { Preparation } from "../../sql/preparation.ts";
 import { connectTo, judge, type MysqlConnection, sessionOn, type Target } from "./connection.ts";
 import { examine } from "./examine.ts";
-import { applyVersions, assertVersion, currentVersion, schemaVersion } from "./migrate.ts";
+import { applyVersions, currentVersion } from "./migrate.ts";
 import { settingsOf } from "./statements.ts";
 
 /** What MySQL and MariaDB promise. */
@@ -28,25 +29,24 @@ export class MysqlDatabase implements Database {
   readonly #target: Target;
   readonly #prefix: string;
   readonly #deadlineMs: number;
-  readonly #migrate: boolean;
-  #checked = false;
+  readonly #preparation: Preparation;
 
   constructor(target: Target, prefix: string, deadlineMs: number, migrate: boolean) {
     this.#target = target;
     this.#prefix = prefix;
     this.#deadlineMs = deadlineMs;
-    this.#migrate = migrate;
+    this.#preparation = new Preparation({
+      backend: this.name,
+      called: `the tables ${prefix}…`,
+      mayMigrate: migrate,
+      migrate: () => this.migrate(),
+    });
   }
 
   async open(): Promise<Session> {
     const connection = await this.#connect();
-    try {
-      if (!this.#checked) await this.#check(connection);
-      return sessionOn(connection, this.#prefix);
-    } catch (error) {
-      connection.destroy();
-      throw error;
-    }
+    const session = sessionOn(connection, this.#prefix);
+    return this.#preparation.prepare(session, () => currentVersion(connection, this.#prefix));
   }
 
   judge(error: unknown): Verdict {
@@ -76,15 +76,5 @@ export class MysqlDatabase implements Database {
     const connection = await connectTo(this.#target, this.#deadlineMs);
     for (const setting of settingsOf(this.#deadlineMs)) await connection.query(setting);
     return connection;
-  }
-
-  async #check(connection: MysqlConnection): Promise<void> {
-    let version = await currentVersion(connection, this.#prefix);
-    if (version < schemaVersion && this.#migrate) {
-      await applyVersions(connection, this.#prefix);
-      version = await currentVersion(connection, this.#prefix);
-    }
-    assertVersion(version, this.#prefix);
-    this.#checked = true;
   }
 }

@@ -103,6 +103,8 @@ const answerOf: Readonly<Record<Verb, (rows: readonly RowDataPacket[]) => unknow
   list: (rows) => rows.map((row) => parsed(row["entry"])),
   queues: (rows) => rows.map((row) => String(row["name"])),
   sweep: ([row]) => Number(row?.["swept"]),
+  // Nobody is told here, so nobody can have missed it.
+  evictions: () => [],
 };
 
 function placeOf(row: RowDataPacket | undefined): unknown {

@@ -1,8 +1,9 @@
 /** What `holdfast doctor` looks at in a MySQL or MariaDB server; showing it is left to the CLI. */
 import type { Finding } from "../../core/backend.ts";
 import { finding } from "../../sql/finding.ts";
+import { schemaVersion } from "../../sql/preparation.ts";
 import { type MysqlConnection, rowsOf } from "./connection.ts";
-import { currentVersion, schemaVersion } from "./migrate.ts";
+import { currentVersion } from "./migrate.ts";
 
 /** From which difference between the clocks people should know, in milliseconds. */
 const clockMs = 1_000;

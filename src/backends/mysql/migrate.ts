@@ -6,9 +6,6 @@ import { versionsOf } from "../../sql/versions.ts";
 import { isMissing, type MysqlConnection, rowsOf } from "./connection.ts";
 import { createVersions, noteVersion, versionOf } from "./statements.ts";
 
-/** The version of the schema that this package works with. */
-export const schemaVersion = 1;
-
 /** How long a migration waits for another one, in seconds. */
 const patienceS = 60;
 
@@ -60,13 +57,4 @@ function statementsOf(script: string, prefix: string): readonly string[] {
     .replaceAll(":prefix:", prefix)
     .split(/^\/\/$/m)
     .filter((statement) => statement.replace(/^--.*$/gm, "").trim() !== "");
-}
-
-/** Refuses a schema that this package cannot work with. */
-export function assertVersion(version: number, prefix: string): void {
-  if (version === schemaVersion) return;
-  const what =
-    version === 0 ? "do not exist" : `have version ${version}, and this holdfast needs ${schemaVersion}`;
-  const todo = version > schemaVersion ? "update holdfast" : "run: holdfast migrate --store URL";
-  throw new LockError("LOCK_UNSUPPORTED", `the tables ${prefix}… ${what}; ${todo}`, { backend: "mysql" });
 }

@@ -2,10 +2,11 @@
 import type { Finding, Traits } from "../../core/backend.ts";
 import type { Database, Ear } from "../../sql/backend.ts";
 import type { Session, Verdict } from "../../sql/lane.ts";
+import { Preparation } from "../../sql/preparation.ts";
 import { connectTo, destroy, isPooled, judge, type PgClient, sessionOn, type Target } from "./connection.ts";
 import { examine } from "./examine.ts";
 import { Listener } from "./listener.ts";
-import { applyVersions, assertVersion, currentVersion, schemaVersion } from "./migrate.ts";
+import { applyVersions, currentVersion } from "./migrate.ts";
 import { settingsOf } from "./statements.ts";
 
 /** What PostgreSQL promises. */
@@ -28,15 +29,19 @@ export class PostgresDatabase implements Database {
   readonly #target: Target;
   readonly #schema: string;
   readonly #deadlineMs: number;
-  readonly #migrate: boolean;
-  #checked = false;
+  readonly #preparation: Preparation;
   #pushes = true;
 
   constructor(target: Target, schema: string, deadlineMs: number, migrate: boolean) {
     this.#target = target;
     this.#schema = schema;
     this.#deadlineMs = deadlineMs;
-    this.#migrate = migrate;
+    this.#preparation = new Preparation({
+      backend: this.name,
+      called: `the tables of the schema "${schema}"`,
+      mayMigrate: migrate,
+      migrate: () => this.migrate(),
+    });
   }
 
   get traits(): Traits {
@@ -47,10 +52,10 @@ export class PostgresDatabase implements Database {
     const client = await connectTo(this.#target, this.#deadlineMs);
     try {
       const pooled = await isPooled(client);
-      if (!this.#checked) await this.#check(client);
       // What is set through a pooler would stay behind for others.
       if (!pooled) await client.query(settingsOf(this.#deadlineMs));
-      return sessionOn(client, this.#schema, !pooled);
+      const session = sessionOn(client, this.#schema, !pooled);
+      return this.#preparation.prepare(session, () => currentVersion(client, this.#schema));
     } catch (error) {
       destroy(client);
       throw error;
@@ -83,16 +88,6 @@ export class PostgresDatabase implements Database {
     } finally {
       await client.end();
     }
-  }
-
-  async #check(client: PgClient): Promise<void> {
-    let version = await currentVersion(client, this.#schema);
-    if (version < schemaVersion && this.#migrate) {
-      await applyVersions(client, this.#schema);
-      version = await currentVersion(client, this.#schema);
-    }
-    assertVersion(version, this.#schema);
-    this.#checked = true;
   }
 
   /** A connection to listen on; null behind a pooler that gives each transaction another server process. */

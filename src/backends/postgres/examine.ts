@@ -1,8 +1,9 @@
 /** What `holdfast doctor` looks at in a PostgreSQL server; showing it is left to the CLI. */
 import type { Finding } from "../../core/backend.ts";
 import { finding } from "../../sql/finding.ts";
+import { schemaVersion } from "../../sql/preparation.ts";
 import { isPooled, type PgClient } from "./connection.ts";
-import { currentVersion, schemaVersion } from "./migrate.ts";
+import { currentVersion } from "./migrate.ts";
 import { quoted } from "./statements.ts";
 
 /** From which difference between the clocks people should know, in milliseconds. */

@@ -1,12 +1,8 @@
 /** Brings the schema of a PostgreSQL database up to the version that this package knows; any number may try at once. */
 import { readFile } from "node:fs/promises";
-import { LockError } from "../../core/errors.ts";
 import { type Version, versionsOf } from "../../sql/versions.ts";
 import { isMissing, type PgClient } from "./connection.ts";
 import { beginMigration, noteVersion, quoted, versionOf } from "./statements.ts";
-
-/** The version of the schema that this package works with. */
-export const schemaVersion = 1;
 
 /** The version of the schema that a database has; 0 if there is none. */
 export async function currentVersion(client: PgClient, schema: string): Promise<number> {
@@ -37,15 +33,4 @@ export async function applyVersions(client: PgClient, schema: string): Promise<r
 
 function scriptOf(schema: string, { number, sql }: Version): string {
   return `${sql.replaceAll(':"schema"', quoted(schema))};\n${noteVersion(schema, number)}`;
-}
-
-/** Refuses a schema that this package cannot work with. */
-export function assertVersion(version: number, schema: string): void {
-  if (version === schemaVersion) return;
-  const what =
-    version === 0 ? "does not exist" : `has version ${version}, and this holdfast needs ${schemaVersion}`;
-  const todo = version > schemaVersion ? "update holdfast" : "run: holdfast migrate --store URL";
-  throw new LockError("LOCK_UNSUPPORTED", `the schema ${quoted(schema)} ${what}; ${todo}`, {
-    backend: "postgres",
-  });
 }

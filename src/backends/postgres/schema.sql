@@ -37,7 +37,9 @@ INSERT INTO :"schema".shards SELECT shard, 0 FROM generate_series(0, 255) AS sha
 CREATE TABLE :"schema".evicted (
   id text COLLATE "C" NOT NULL,
   seq bigint NOT NULL,
+  queue text COLLATE "C" NOT NULL,
   expires_at bigint NOT NULL,
+  channel text NOT NULL,
   PRIMARY KEY (id, seq)
 );
 
@@ -228,7 +230,7 @@ BEGIN
       IF r.evict THEN
         evictions := true;
         DELETE FROM :"schema".evicted v WHERE v.expires_at <= now;
-        INSERT INTO :"schema".evicted VALUES (gone.id, gone.seq, gone.expires_at) ON CONFLICT DO NOTHING;
+        INSERT INTO :"schema".evicted VALUES (gone.id, gone.seq, gone.queue, gone.expires_at, gone.channel) ON CONFLICT DO NOTHING;
         PERFORM pg_notify(gone.channel, jsonb_build_array('evicted', gone.id, gone.queue)::text);
       END IF;
     END IF;
@@ -267,6 +269,17 @@ $$;
 CREATE FUNCTION :"schema".look(requests jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT coalesce(jsonb_agg(:"schema".place_of(asked.queue, asked.id, :"schema".now_us()) ORDER BY asked.number), '[]')
   FROM ROWS FROM (jsonb_to_recordset(requests) AS (queue text, id text)) WITH ORDINALITY AS asked (queue, id, number)
+$$;
+
+-- Purpose: what a client may have missed while nobody told it.
+-- Arguments: [{channel}].
+-- Returns: [its entries that were evicted: [[queue, id]]].
+CREATE FUNCTION :"schema".evictions(requests jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT coalesce(jsonb_agg((
+      SELECT coalesce(jsonb_agg(jsonb_build_array(v.queue, v.id)), '[]')
+      FROM :"schema".evicted v WHERE v.channel = asked.channel AND v.expires_at > :"schema".now_us()
+    ) ORDER BY asked.number), '[]')
+  FROM ROWS FROM (jsonb_to_recordset(requests) AS (channel text)) WITH ORDINALITY AS asked (channel, number)
 $$;
 
 -- Purpose: takes out what has expired and nobody has met for a while, everywhere.
