@@ -6,7 +6,7 @@ import { mysqlBackend } from "../../src/backends/mysql/index.ts";
 import { connect } from "../../src/connect.ts";
 import { hasCode } from "../../src/core/errors.ts";
 import { sql } from "../helpers/mysql.ts";
-import { type Breakable, sqlFaults, until } from "../helpers/sql-faults.ts";
+import { type Breakable, sqlFaults, stopProcess, until } from "../helpers/sql-faults.ts";
 
 let started: Awaited<ReturnType<typeof startMysql>>;
 let databases = 0;
@@ -33,7 +33,7 @@ const breakable: Breakable = {
   },
   kill: () => started.server.kill(),
   start: () => started.server.start(),
-  freeze: async () => started.server.pause(),
+  freeze: () => stopProcess(Number(started.server.pid)),
   thaw: async () => started.server.resume(),
   async cut(url) {
     for (const { id } of await sql(url, `SELECT id AS id ${others}`))

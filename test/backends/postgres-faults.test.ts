@@ -10,7 +10,7 @@ import { postgresBackend } from "../../src/backends/postgres/index.ts";
 import { connect } from "../../src/connect.ts";
 import { hasCode } from "../../src/core/errors.ts";
 import { sql } from "../helpers/postgres.ts";
-import { type Breakable, sqlFaults, until } from "../helpers/sql-faults.ts";
+import { type Breakable, sqlFaults, stopProcess, until } from "../helpers/sql-faults.ts";
 
 const execute = promisify(execFile);
 
@@ -30,11 +30,11 @@ async function database(): Promise<string> {
   return started.url.replace(/postgres$/, name);
 }
 
-/** Signals the server and the processes that serve its connections. */
-async function signalAll(signal: "STOP" | "CONT"): Promise<void> {
+/** The server and the processes that serve its connections. */
+async function pids(): Promise<readonly number[]> {
   const pid = String(started.server.pid);
   const { stdout } = await execute("pgrep", ["-P", pid]);
-  for (const each of [pid, ...stdout.trim().split("\n")]) process.kill(Number(each), `SIG${signal}`);
+  return [pid, ...stdout.trim().split("\n")].map(Number);
 }
 
 const others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -47,8 +47,8 @@ const breakable: Breakable = {
   },
   kill: () => started.server.kill(),
   start: () => started.server.start(),
-  freeze: () => signalAll("STOP"),
-  thaw: () => signalAll("CONT"),
+  freeze: async () => void (await Promise.all((await pids()).map(stopProcess))),
+  thaw: async () => (await pids()).forEach((pid) => process.kill(pid, "SIGCONT")),
   cut: async (url) => void (await sql(url, `SELECT pg_terminate_backend(pid) ${others}`)),
   connections: async (url) => Number((await sql(url, `SELECT count(*) AS number ${others}`))[0]?.["number"]),
 };

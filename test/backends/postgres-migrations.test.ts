@@ -1,4 +1,5 @@
 /** How the tables of the postgres backend come about: races, rights, refusals; and what doctor sees. */
+import { randomBytes } from "node:crypto";
 import { Pool } from "pg";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { postgresBackend } from "../../src/backends/postgres/index.ts";
@@ -48,18 +49,18 @@ it("works with the rights to read, write and execute once it was created", async
   expect(await creator.migrate()).toEqual([1]);
   expect(await creator.migrate()).toEqual([]);
   await creator.close();
-  await sql(url, "DROP ROLE IF EXISTS plain");
-  await sql(url, "CREATE ROLE plain LOGIN PASSWORD 'secret'");
+  const role = `plain_${randomBytes(6).toString("hex")}`;
+  await sql(url, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
   await sql(
     url,
     "REVOKE CREATE ON SCHEMA public FROM PUBLIC; REVOKE ALL ON ALL FUNCTIONS IN SCHEMA holdfast FROM PUBLIC",
   );
   await sql(
     url,
-    "GRANT USAGE ON SCHEMA holdfast TO plain; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO plain",
+    `GRANT USAGE ON SCHEMA holdfast TO ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO ${role}`,
   );
-  await sql(url, "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA holdfast TO plain");
-  const plain = Object.assign(new URL(url), { username: "plain", password: "secret" }).href;
+  await sql(url, `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA holdfast TO ${role}`);
+  const plain = Object.assign(new URL(url), { username: role, password: "secret" }).href;
   const [a, b] = [
     await connect(postgresBackend({ url: plain })),
     await connect(postgresBackend({ url: plain })),

@@ -1,4 +1,5 @@
 /** What locks in a SQL database survive: crashes of the server, cut connections, silence, lost answers. The same for all databases. */
+import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TcpProxy } from "../../scripts/lib/tcp-proxy.mjs";
@@ -157,6 +158,18 @@ export function sqlFaults(name: string, server: () => Breakable): void {
       }
       await locks.request("job", () => {});
     });
+  });
+}
+
+/** Stops a process, and waits until all of it stands still. */
+export async function stopProcess(pid: number): Promise<void> {
+  process.kill(pid, "SIGSTOP");
+  await until(async () => {
+    const tasks = await readdir(`/proc/${pid}/task`);
+    const states = await Promise.all(
+      tasks.map((task) => readFile(`/proc/${pid}/task/${task}/status`, "utf8")),
+    );
+    return states.every((state) => /^State:\s+T/m.test(state));
   });
 }
 
