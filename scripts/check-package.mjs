@@ -12,7 +12,7 @@ const allowed = [
   /^package\.json$/,
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
-  /^dist\/[\w/-]+\.(js|d\.ts)$/,
+  /^dist\/[\w/-]+\.(js|d\.ts|sql)$/,
   /^docs\/[\w/.-]+\.md$/,
 ];
 

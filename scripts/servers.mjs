@@ -37,9 +37,9 @@ export const servers = [
   {
     name: "PostgreSQL",
     backends: ["postgres"],
-    binaries: ["initdb", "postgres"],
+    binaries: ["initdb", "postgres", "pgbouncer"],
     folders: ["/usr/lib/postgresql/*/bin"],
-    packages: ["postgresql"],
+    packages: ["postgresql", "pgbouncer"],
     url: "HOLDFAST_TEST_POSTGRES_URL",
   },
   {

@@ -21,6 +21,10 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
   "rediss+sentinel:": openByRedisUrl,
   "redis+cluster:": openByRedisUrl,
   "rediss+cluster:": openByRedisUrl,
+  "postgres:": openPostgres,
+  "postgresql:": openPostgres,
+  "mysql:": openMysql,
+  "mariadb:": openMysql,
   "etcd:": openEtcd,
   "etcds:": openEtcd,
   "zookeeper:": openZookeeper,
@@ -40,6 +44,16 @@ async function openSqlite(url: string): Promise<Backend> {
 async function openByRedisUrl(url: string): Promise<Backend> {
   const { openRedis } = await import("./backends/redis/index.ts");
   return openRedis(url);
+}
+
+async function openPostgres(url: string): Promise<Backend> {
+  const { postgresBackend } = await import("./backends/postgres/index.ts");
+  return postgresBackend({ url });
+}
+
+async function openMysql(url: string): Promise<Backend> {
+  const { mysqlBackend } = await import("./backends/mysql/index.ts");
+  return mysqlBackend({ url: url.replace(/^mariadb:/, "mysql:") });
 }
 
 async function openEtcd(url: string): Promise<Backend> {

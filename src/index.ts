@@ -3,6 +3,7 @@ export { connect, type ConnectOptions } from "./connect.ts";
 export {
   isBrowsable,
   isExaminable,
+  isMigratable,
   type Ahead,
   type Answer,
   type Backend,
@@ -12,6 +13,7 @@ export {
   type Examinable,
   type Fault,
   type Finding,
+  type Migratable,
   type NewEntry,
   type Owner,
   type Renewal,

@@ -205,3 +205,14 @@ export interface Examinable {
 export function isExaminable(backend: Backend): backend is Backend & Examinable {
   return "examine" in backend && typeof backend.examine === "function";
 }
+
+/** A backend whose store needs tables or the like before it can be used: for `holdfast migrate`. */
+export interface Migratable {
+  /** Creates what is missing or brings it up to date, and gives the versions that were applied. Any number may do it at once. */
+  migrate(): Promise<readonly number[]>;
+}
+
+/** Whether a backend's store has to be prepared. */
+export function isMigratable(backend: Backend): backend is Backend & Migratable {
+  return "migrate" in backend && typeof backend.migrate === "function";
+}

@@ -73,7 +73,7 @@ it("options before the command belong to it", () => {
 });
 
 describe("nearest", () => {
-  const words = ["run", "ls", "show", "watch", "release", "doctor", "completion", "help"];
+  const words = ["run", "ls", "show", "watch", "release", "doctor", "migrate", "completion", "help"];
 
   it.each([
     ["rnu", "run"],

@@ -4,6 +4,7 @@ import { completionCommand } from "./completion.ts";
 import { doctor } from "./doctor.ts";
 import { helpCommand } from "./help.ts";
 import { ls } from "./ls.ts";
+import { migrate } from "./migrate.ts";
 import { release } from "./release.ts";
 import { run } from "./run.ts";
 import { show } from "./show.ts";
@@ -17,6 +18,7 @@ export const commands: readonly Command[] = [
   watch,
   release,
   doctor,
+  migrate,
   completionCommand(() => commands),
   helpCommand(() => commands),
 ];

@@ -1,0 +1,92 @@
+/** What throwaway database servers have in common: finding programs, running them as another user, asking whether they serve. */
+import { spawn } from "node:child_process";
+import { access, readdir } from "node:fs/promises";
+import { connect } from "node:net";
+import { delimiter, join } from "node:path";
+import { mustRun } from "./run.mjs";
+
+/** @typedef {{ uid?: number, gid?: number }} User nobody in particular: the one who runs the tests */
+
+/**
+ * The user that a server has to run as: the named one if we are root.
+ *
+ * @param {string} name
+ * @returns {Promise<User>}
+ */
+export async function userOf(name) {
+  if (process.getuid?.() !== 0) return {};
+  const [uid, gid] = await Promise.all([mustRun("id", ["-u", name]), mustRun("id", ["-g", name])]);
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+/**
+ * The path of a program: on PATH, or in one of the folders, where `*` stands for one folder and the last one wins.
+ *
+ * @param {string} program
+ * @param {readonly string[]} folders
+ */
+export async function locate(program, folders = []) {
+  const onPath = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
+  const others = await Promise.all(folders.map(expand));
+  for (const folder of [...others.flat(), ...onPath]) {
+    const path = join(folder, program);
+    const isThere = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+  }
+  throw new Error(`${program} is not installed`);
+}
+
+async function expand(/** @type {string} */ pattern) {
+  const [before = "", after] = pattern.split("*");
+  if (after === undefined) return [pattern];
+  const names = await readdir(before).catch(() => []);
+  return names.toSorted((a, b) => Number(b) - Number(a)).map((name) => before + name + after);
+}
+
+/**
+ * Runs a program to its end as a user, in a folder.
+ *
+ * @param {User} user
+ * @param {string} folder
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @returns {Promise<void>}
+ */
+export function mustRunAs(user, folder, command, args) {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, HOME: folder, LC_ALL: "C" };
+    const child = spawn(command, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"], ...user });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    child.on("error", reject);
+    child.on("close", (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`${command} ended with code ${code}\n${output}`));
+    });
+  });
+}
+
+/**
+ * Rejects unless a server sends something, at once or after a greeting, that begins as it should.
+ *
+ * @param {number} port
+ * @param {Buffer} [greeting]
+ * @param {string} [beginning]
+ * @returns {Promise<void>}
+ */
+export function answers(port, greeting, beginning = "") {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => greeting && socket.write(greeting));
+    socket.setTimeout(1_000, () => socket.destroy(new Error("no answer")));
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error("closed")));
+    socket.once("data", (chunk) => {
+      if (chunk.toString("latin1").startsWith(beginning)) resolve();
+      else reject(new Error(chunk.toString()));
+      socket.destroy();
+    });
+  });
+}

@@ -1,0 +1,156 @@
+/** Connections to MySQL or MariaDB through `mysql2`, which is loaded when it is first needed; what is sent is left to others. */
+import type { Connection, ConnectionOptions, RowDataPacket } from "mysql2/promise";
+import { LockError } from "../../core/errors.ts";
+import type { Session, Verdict } from "../../sql/lane.ts";
+import type { Place, Verb } from "../../sql/wire.ts";
+import { inShardOrder } from "./shards.ts";
+import { callOf } from "./statements.ts";
+
+/** A pool of `mysql2` or `mysql2/promise`, as far as it is looked at: how it connects. Its own connections are never borrowed. */
+export interface PoolLike {
+  getConnection: unknown;
+}
+
+/** A connection of `mysql2/promise`. */
+export type MysqlConnection = Connection;
+
+/** Where to connect to. */
+export type Target = { readonly url: string } | { readonly pool: PoolLike };
+
+/** Connects. */
+export async function connectTo(target: Target, waitMs: number): Promise<MysqlConnection> {
+  const mysql = await import("mysql2/promise").catch((cause: unknown) => {
+    const message = 'the mysql backend needs the package "mysql2": npm install mysql2';
+    throw new LockError("LOCK_UNSUPPORTED", message, { backend: "mysql", cause });
+  });
+  const connection = await mysql.createConnection({
+    ...("pool" in target ? configOf(target.pool) : { uri: target.url }),
+    charset: "utf8mb4_bin",
+    connectTimeout: Math.ceil(waitMs),
+    enableKeepAlive: true,
+    supportBigNumbers: true,
+    multipleStatements: false,
+  });
+  // Without a listener an error of an idle connection would end the process; whoever asks next finds it ended.
+  connection.on("error", () => {});
+  return connection;
+}
+
+/** How a pool connects: a promise pool has the other one inside. */
+function configOf(pool: PoolLike): ConnectionOptions {
+  const inner: unknown = Reflect.get(pool, "pool") ?? pool;
+  const config: unknown = Reflect.get(Object(inner), "config");
+  const options: unknown = Reflect.get(Object(config), "connectionConfig");
+  if (isOptions(options)) return givable(options);
+  const message = "this pool does not say how it connects: give a pool of mysql2, or a url";
+  throw new LockError("LOCK_UNSUPPORTED", message, { backend: "mysql" });
+}
+
+/** What mysql2 has worked out by itself it does not take as an option. */
+const workedOut = new Set(["maxPacketSize", "clientFlags"]);
+
+function givable(options: ConnectionOptions): ConnectionOptions {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !workedOut.has(key)));
+}
+
+function isOptions(value: unknown): value is ConnectionOptions {
+  return typeof value === "object" && value !== null && ("host" in value || "socketPath" in value);
+}
+
+/** The rows of a query. */
+export async function rowsOf(
+  connection: MysqlConnection,
+  sql: string,
+  values: string[] = [],
+): Promise<RowDataPacket[]> {
+  const [rows] = await connection.query<RowDataPacket[]>(sql, values);
+  return rows;
+}
+
+/** A connection as a lane uses it. */
+export function sessionOn(connection: MysqlConnection, prefix: string): Session {
+  const session: Session = {
+    onEnd: null,
+    async call(verb: Verb, requests) {
+      const { ordered, restore } = inShardOrder(requests);
+      const [results] = await connection.execute<RowDataPacket[][]>(callOf(prefix, verb), [
+        JSON.stringify(ordered, plainly),
+      ]);
+      // One result set for each request, and then the word that the call has ended.
+      const answers = results.slice(0, requests.length).map((rows) => answerOf[verb](rows));
+      return restore(answers);
+    },
+    end: () => connection.end(),
+    destroy: () => connection.destroy(),
+  };
+  const ended = (): void => session.onEnd?.();
+  connection.on("error", ended);
+  connection.on("end", ended);
+  return session;
+}
+
+/** The procedures know neither booleans nor null. */
+function plainly(_key: string, value: unknown): unknown {
+  return typeof value === "boolean" ? Number(value) : (value ?? 0);
+}
+
+/** What the rows of each call mean; the same as what other databases give as JSON. */
+const answerOf: Readonly<Record<Verb, (rows: readonly RowDataPacket[]) => unknown>> = {
+  append: ([row]) => placeOf(row),
+  look: ([row]) => placeOf(row),
+  remove: ([row]) => Boolean(row?.["was_live"]),
+  renew: ([row]) => (row?.["was_evicted"] ? false : numberOf(row?.["left_us"])),
+  list: (rows) => rows.map((row) => parsed(row["entry"])),
+  queues: (rows) => rows.map((row) => String(row["name"])),
+  sweep: ([row]) => Number(row?.["swept"]),
+  // Nobody is told here, so nobody can have missed it.
+  evictions: () => [],
+};
+
+function placeOf(row: RowDataPacket | undefined): unknown {
+  if (row === undefined) return null;
+  const { seq, left_us: left, age_us: age, number, weight, nearest, writer, first_seq: first } = row;
+  const place: { readonly [Key in keyof Place]: unknown } = [
+    seq,
+    Number(left),
+    Number(age),
+    Number(number),
+    Number(weight),
+    parsed(nearest),
+    parsed(writer),
+    first,
+  ];
+  return place;
+}
+
+function numberOf(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
+
+/** MariaDB gives JSON as text, MySQL as a value. */
+function parsed(value: unknown): unknown {
+  return typeof value === "string" ? JSON.parse(value) : (value ?? null);
+}
+
+/** Rolled back in favour of others: deadlock, lock wait too long. */
+const rolledBack = new Set([1205, 1213]);
+
+/** Not for this server: read-only, or no longer what it was. Another connection may lead to the new primary. */
+const misdirected = new Set([1290, 1792, 1836]);
+
+/** The server or a human ended the connection, maybe after the commit: shutdown, kill, query interrupted. */
+const cut = new Set([1053, 1927, 3169]);
+
+/** What an error of mysql2 says about the call that it ended: a server that answers with an error has rolled it back. */
+export function judge(error: unknown): Verdict {
+  const errno: unknown = Reflect.get(Object(error), "errno");
+  const isAnswer = typeof Reflect.get(Object(error), "sqlState") === "string" && typeof errno === "number";
+  if (!isAnswer || cut.has(errno)) return "unknown";
+  if (rolledBack.has(errno)) return "again";
+  return misdirected.has(errno) ? "stale" : "refused";
+}
+
+/** Whether an error says that a table or a procedure is not there. */
+export function isMissing(error: unknown): boolean {
+  return [1146, 1305].includes(Number(Reflect.get(Object(error), "errno")));
+}

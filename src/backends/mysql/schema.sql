@@ -1,0 +1,307 @@
+-- The queues of the mysql backend: its tables, and the procedures that are its calls, for MySQL and MariaDB. Versions are applied in
+-- order; each statement can be run again, since DDL has no transactions. Who applies them, and when, is left to migrate.ts.
+--
+-- Purpose: ordered queues of entries that live by the server's clock, told apart by their seq.
+-- Keys: entries are found by (queue, seq) and by (queue, id); times are microseconds since 1970. Sessions must live in UTC.
+-- Arguments: every call takes one JSON array of requests, so that calls that are made together travel together; no is 0, null is 0.
+-- Returns: every call gives one result set for each request, in their order.
+
+-- version 1
+
+DELIMITER //
+
+-- One entry of one queue. `about` is a text for people that only clients read.
+CREATE TABLE IF NOT EXISTS `:prefix:entries` (
+  queue VARBINARY(540) NOT NULL,
+  seq BIGINT NOT NULL,
+  id VARBINARY(255) NOT NULL,
+  writer BOOLEAN NOT NULL,
+  weight BIGINT NOT NULL,
+  permits BIGINT,
+  appended_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  about TEXT CHARACTER SET utf8mb4 NOT NULL,
+  PRIMARY KEY (queue, seq),
+  UNIQUE KEY by_id (queue, id)
+) ENGINE = InnoDB
+//
+
+-- The highest seq that was given to a queue of each shard. Its row is the lock of these queues, and it is never removed: seq
+-- grows over empty queues, crashes and a clock that was set back. Queues that share a row only wait for each other.
+CREATE TABLE IF NOT EXISTS `:prefix:shards` (
+  shard INT NOT NULL PRIMARY KEY,
+  seq BIGINT NOT NULL
+) ENGINE = InnoDB
+//
+
+INSERT IGNORE INTO `:prefix:shards` (shard, seq)
+SELECT a.n + 4 * b.n + 16 * c.n + 64 * d.n, 0
+FROM (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS a,
+  (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS b,
+  (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS c,
+  (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS d
+//
+
+-- Entries that somebody else took out, until their owner has asked or they would have expired.
+CREATE TABLE IF NOT EXISTS `:prefix:evicted` (
+  id VARBINARY(255) NOT NULL,
+  seq BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (id, seq)
+) ENGINE = InnoDB
+//
+
+-- The highest token that each resource of the user has seen; see fencedUpdate.
+CREATE TABLE IF NOT EXISTS `:prefix:fences` (
+  resource VARBINARY(540) NOT NULL PRIMARY KEY,
+  token BIGINT NOT NULL
+) ENGINE = InnoDB
+//
+
+-- Names that rowLock locks in the user's own transaction.
+CREATE TABLE IF NOT EXISTS `:prefix:row_locks` (
+  name VARBINARY(540) NOT NULL PRIMARY KEY
+) ENGINE = InnoDB
+//
+
+-- Purpose: where an entry stands, read in one statement, so that what is ahead belongs together.
+-- Returns: one row: seq as text, µs left, µs of age, count and weight ahead, the nearest ahead and the nearest writer ahead as JSON,
+-- seq of the first as text; no row if it is not there.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:place` (IN the_queue VARBINARY(540), IN the_seq BIGINT, IN the_now BIGINT)
+READS SQL DATA SQL SECURITY INVOKER
+BEGIN
+  SELECT CAST(self.seq AS CHAR) AS seq, self.expires_at - the_now AS left_us, the_now - self.appended_at AS age_us,
+    ahead.number AS number, ahead.weight AS weight,
+    IF(nearest.seq IS NULL, NULL, JSON_ARRAY(CONVERT(nearest.id USING utf8mb4), nearest.writer, nearest.weight, nearest.permits,
+      CAST(nearest.seq AS CHAR), nearest.expires_at - the_now, the_now - nearest.appended_at, nearest.about)) AS nearest,
+    IF(writer.seq IS NULL, NULL, JSON_ARRAY(CONVERT(writer.id USING utf8mb4), writer.writer, writer.weight, writer.permits,
+      CAST(writer.seq AS CHAR), writer.expires_at - the_now, the_now - writer.appended_at, writer.about)) AS writer,
+    CAST(ahead.first AS CHAR) AS first_seq
+  FROM `:prefix:entries` AS self
+  JOIN (
+    SELECT COUNT(*) AS number, CAST(COALESCE(SUM(e.weight), 0) AS SIGNED) AS weight, MAX(e.seq) AS nearest, MIN(e.seq) AS first,
+      MAX(CASE WHEN e.writer THEN e.seq END) AS writer
+    FROM `:prefix:entries` AS e WHERE e.queue = the_queue AND e.seq < the_seq
+  ) AS ahead
+  LEFT JOIN `:prefix:entries` AS nearest ON nearest.queue = the_queue AND nearest.seq = ahead.nearest
+  LEFT JOIN `:prefix:entries` AS writer ON writer.queue = the_queue AND writer.seq = ahead.writer
+  WHERE self.queue = the_queue AND self.seq = the_seq;
+END
+//
+
+-- Purpose: puts entries at the tails of their queues, or finds them there again.
+-- Arguments: [{queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, about}].
+-- Returns: for each a row as `place` gives it; no row if it was refused.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:append` (IN requests JSON)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE at INT DEFAULT 0;
+  DECLARE tries INT;
+  DECLARE r, the_about LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE the_queue VARBINARY(540);
+  DECLARE the_id VARBINARY(255);
+  DECLARE is_writer, demanding BOOLEAN;
+  DECLARE the_weight, the_permits, the_ttl, the_now, next_seq, own_seq, ahead, ahead_weight, writer_seq, next_expiry BIGINT;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  IF @@session.time_zone <> '+00:00' THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'holdfast needs a session in UTC: SET time_zone = ''+00:00''';
+  END IF;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  WHILE at < JSON_LENGTH(requests) DO
+    SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
+    SET at = at + 1;
+    SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
+    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
+    SET is_writer = JSON_EXTRACT(r, '$.writer');
+    SET the_weight = JSON_EXTRACT(r, '$.weight');
+    SET the_permits = NULLIF(CAST(JSON_EXTRACT(r, '$.permits') AS SIGNED), 0);
+    SET the_ttl = JSON_EXTRACT(r, '$.ttl');
+    SET demanding = JSON_EXTRACT(r, '$.demand');
+    SET the_about = JSON_UNQUOTE(JSON_EXTRACT(r, '$.about'));
+    -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
+    UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))))
+      WHERE shard = CRC32(the_queue) & 255;
+    SET next_seq = LAST_INSERT_ID();
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    -- 2. Look at the queue, after taking out what has expired.
+    SET tries = 0;
+    REPEAT
+      SET tries = tries + 1;
+      SELECT COUNT(*), COALESCE(SUM(weight), 0), MAX(CASE WHEN writer THEN seq END), MIN(expires_at), MAX(CASE WHEN id = the_id THEN seq END)
+        INTO ahead, ahead_weight, writer_seq, next_expiry, own_seq FROM `:prefix:entries` WHERE queue = the_queue;
+      IF next_expiry IS NULL OR next_expiry > the_now THEN SET tries = 2; END IF;
+      IF tries = 1 THEN DELETE FROM `:prefix:entries` WHERE queue = the_queue AND expires_at <= the_now; END IF;
+    UNTIL tries = 2 END REPEAT;
+    -- 3. Find the entry again, refuse it, or put it at the tail.
+    IF own_seq IS NOT NULL THEN
+      CALL `:prefix:place`(the_queue, own_seq, the_now);
+    ELSEIF demanding AND NOT CASE
+      WHEN the_permits IS NOT NULL THEN ahead_weight + the_weight <= the_permits
+      WHEN is_writer THEN ahead = 0
+      ELSE writer_seq IS NULL
+    END THEN
+      SELECT NULL AS seq FROM DUAL WHERE FALSE;
+    ELSE
+      INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
+        VALUES (the_queue, next_seq, the_id, is_writer, the_weight, the_permits, the_now, the_now + the_ttl, the_about);
+      DELETE FROM `:prefix:evicted` WHERE id = the_id;
+      IF ahead = 0 THEN
+        SELECT CAST(next_seq AS CHAR) AS seq, the_ttl AS left_us, 0 AS age_us, 0 AS number, 0 AS weight,
+          NULL AS nearest, NULL AS writer, NULL AS first_seq;
+      ELSE
+        CALL `:prefix:place`(the_queue, next_seq, the_now);
+      END IF;
+    END IF;
+  END WHILE;
+  COMMIT;
+END
+//
+
+-- Purpose: takes entries out.
+-- Arguments: [{queue, id, evict: somebody else than the owner does it, seq as text: only the entry that has it}].
+-- Returns: for each a row: whether it was there and had not expired.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:remove` (IN requests JSON)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE at INT DEFAULT 0;
+  DECLARE r LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE the_queue VARBINARY(540);
+  DECLARE the_id VARBINARY(255);
+  DECLARE evicting, was_live BOOLEAN;
+  DECLARE the_seq, own_seq, expiry, the_now BIGINT;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  WHILE at < JSON_LENGTH(requests) DO
+    SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
+    SET at = at + 1;
+    SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
+    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
+    SET evicting = JSON_EXTRACT(r, '$.evict');
+    SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    SET own_seq = NULL, expiry = NULL;
+    SELECT MAX(seq), MAX(expires_at) INTO own_seq, expiry FROM `:prefix:entries`
+      WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq) FOR UPDATE;
+    SET was_live = COALESCE(expiry > the_now, FALSE);
+    DELETE FROM `:prefix:entries` WHERE queue = the_queue AND seq = own_seq;
+    IF evicting AND was_live THEN
+      DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
+      INSERT IGNORE INTO `:prefix:evicted` (id, seq, expires_at) VALUES (the_id, own_seq, expiry);
+    END IF;
+    SELECT was_live;
+  END WHILE;
+  COMMIT;
+END
+//
+
+-- Purpose: extends the lives of entries, never shortens one and never brings one back.
+-- Arguments: [{queue, id, seq as text, ttl in µs}].
+-- Returns: for each a row: µs left, or null if it is gone; and whether it was evicted.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:renew` (IN requests JSON)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE at INT DEFAULT 0;
+  DECLARE r LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE the_queue VARBINARY(540);
+  DECLARE the_id VARBINARY(255);
+  DECLARE was_evicted BOOLEAN;
+  DECLARE the_seq, the_ttl, expiry, the_now BIGINT;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  WHILE at < JSON_LENGTH(requests) DO
+    SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
+    SET at = at + 1;
+    SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
+    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
+    SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
+    SET the_ttl = JSON_EXTRACT(r, '$.ttl');
+    SET expiry = NULL, was_evicted = FALSE;
+    SELECT MAX(expires_at) INTO expiry FROM `:prefix:entries` WHERE queue = the_queue AND seq = the_seq AND id = the_id FOR UPDATE;
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    IF expiry > the_now THEN
+      SET expiry = GREATEST(expiry, the_now + the_ttl);
+      UPDATE `:prefix:entries` SET expires_at = expiry WHERE queue = the_queue AND seq = the_seq;
+    ELSE
+      SET expiry = NULL;
+      DELETE FROM `:prefix:evicted` WHERE id = the_id AND seq = the_seq;
+      SET was_evicted = ROW_COUNT() > 0;
+    END IF;
+    SELECT expiry - the_now AS left_us, was_evicted;
+  END WHILE;
+  COMMIT;
+END
+//
+
+-- Purpose: looks where entries stand, without taking anything out: what has expired still counts.
+-- Arguments: [{queue, id}].
+-- Returns: for each a row as `place` gives it; no row if it is not there.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:look` (IN requests JSON)
+READS SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE at INT DEFAULT 0;
+  DECLARE r LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE the_queue VARBINARY(540);
+  DECLARE the_id VARBINARY(255);
+  DECLARE own_seq BIGINT;
+  WHILE at < JSON_LENGTH(requests) DO
+    SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
+    SET at = at + 1;
+    SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
+    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
+    SELECT MAX(seq) INTO own_seq FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id;
+    CALL `:prefix:place`(the_queue, own_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)));
+  END WHILE;
+END
+//
+
+-- Purpose: takes out what has expired and nobody has met for a while, everywhere.
+-- Returns: a row: how many entries.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:sweep` (IN requests JSON)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
+  DELETE FROM `:prefix:entries` WHERE expires_at <= the_now;
+  SELECT ROW_COUNT() AS swept;
+END
+//
+
+-- Purpose: lists a queue.
+-- Arguments: [{queue}].
+-- Returns: for each its entries, first to last, as JSON; also those that have expired.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:list` (IN requests JSON)
+READS SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE at INT DEFAULT 0;
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_queue VARBINARY(540);
+  WHILE at < JSON_LENGTH(requests) DO
+    SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(requests, CONCAT('$[', at, '].queue')));
+    SET at = at + 1;
+    SELECT JSON_ARRAY(CONVERT(e.id USING utf8mb4), e.writer, e.weight, e.permits, CAST(e.seq AS CHAR), e.expires_at - the_now,
+      the_now - e.appended_at, e.about) AS entry
+    FROM `:prefix:entries` AS e WHERE e.queue = the_queue ORDER BY e.seq;
+  END WHILE;
+END
+//
+
+-- Purpose: names the queues that have live entries.
+-- Arguments: [{prefix}].
+-- Returns: for each the names that start with the prefix.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:queues` (IN requests JSON)
+READS SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE at INT DEFAULT 0;
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_prefix VARBINARY(540);
+  WHILE at < JSON_LENGTH(requests) DO
+    SET the_prefix = JSON_UNQUOTE(JSON_EXTRACT(requests, CONCAT('$[', at, '].prefix')));
+    SET at = at + 1;
+    SELECT CONVERT(e.queue USING utf8mb4) AS name FROM `:prefix:entries` AS e
+      WHERE LEFT(e.queue, LENGTH(the_prefix)) = the_prefix AND e.expires_at > the_now GROUP BY e.queue;
+  END WHILE;
+END
+//

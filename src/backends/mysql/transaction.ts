@@ -1,0 +1,176 @@
+/** Locks, versions and fences inside a user's own transaction on `mysql2`: the database ends them with COMMIT or ROLLBACK. */
+import { createHash } from "node:crypto";
+import { LockError } from "../../core/errors.ts";
+import { checkName } from "../../core/names.ts";
+import type { Dialect } from "../../sql/dialect.ts";
+import { busy, fencedUpdate as fencedUpdateIn, type FencedChange, staleToken } from "../../sql/fenced.ts";
+import { checkIdentifier } from "../../sql/identifiers.ts";
+import { type RowLockOptions, waitMsOf } from "../../sql/transaction.ts";
+import {
+  updateVersioned as updateVersionedIn,
+  type VersionedChange,
+  type VersionedOutcome,
+} from "../../sql/versioned.ts";
+
+/** A connection of `mysql2/promise` (or what acts like one) on which a transaction has begun. */
+export interface MysqlTransaction {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+}
+
+/** Where the tables of holdfast are. */
+export interface WithPrefix {
+  /**
+   * What the names of the tables start with.
+   * @default "holdfast_"
+   */
+  readonly prefix?: string | undefined;
+}
+
+/** Busy: lock wait too long; a lock that is not waited for (MySQL's own number). */
+const busyErrors: readonly unknown[] = [1205, 3572];
+
+const dialect: Dialect<MysqlTransaction> = {
+  backend: "mysql",
+  quote: (name) => `\`${name}\``,
+  mark: () => "?",
+  wholeMark: () => "CAST(? AS SIGNED)",
+  asText: (column) => `CAST(${column} AS CHAR)`,
+  async run(tx, sql, values) {
+    const answer: unknown = await tx.query(sql, [...values]);
+    const result: unknown = Array.isArray(answer) ? answer[0] : answer;
+    if (Array.isArray(result)) return { rows: result.filter(isRow), count: result.length };
+    return { rows: [], count: Number(Reflect.get(Object(result), "affectedRows") ?? 0) };
+  },
+  isBusy: (error) => busyErrors.includes(Reflect.get(Object(error), "errno")),
+};
+
+function isRow(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/**
+ * Locks a name until the transaction ends, as SELECT … FOR UPDATE does. True when it is locked; false only with
+ * `skipLocked`. Throws LOCK_TIMEOUT when the wait is over, which is counted in whole seconds; the transaction can go on.
+ */
+export async function rowLock(
+  tx: MysqlTransaction,
+  name: string,
+  options: RowLockOptions & WithPrefix = {},
+): Promise<boolean> {
+  checkName(name);
+  const table = `\`${checkIdentifier(options.prefix ?? "holdfast_", "a prefix", 32)}row_locks\``;
+  const waitMs = waitMsOf(options);
+  try {
+    if (waitMs === 0) return await rowLockNow(tx, table, name, options.skipLocked === true);
+    // Creates a name that is new, and locks it in either case: two who only looked for it first would deadlock.
+    const lock = (): Promise<unknown> =>
+      dialect.run(tx, `INSERT INTO ${table} (name) VALUES (?) ON DUPLICATE KEY UPDATE name = name`, [name]);
+    await (waitMs === null ? lock() : waiting(tx, Math.ceil(waitMs / 1000), lock));
+    return true;
+  } catch (error) {
+    if (!dialect.isBusy(error)) throw error;
+    throw busy("mysql", name, error);
+  }
+}
+
+async function rowLockNow(
+  tx: MysqlTransaction,
+  table: string,
+  name: string,
+  skip: boolean,
+): Promise<boolean> {
+  const find = `SELECT 1 FROM ${table} WHERE name = ?`;
+  const { count } = await dialect.run(tx, `${find} FOR UPDATE ${skip ? "SKIP LOCKED" : "NOWAIT"}`, [name]);
+  if (count > 0) return true;
+  try {
+    // Either it is new, or it was skipped: then the insert meets it, and the shortest wait that there is ends at once or in a second.
+    if (skip && (await dialect.run(tx, find, [name])).count > 0) return false;
+    await waiting(tx, 1, () =>
+      dialect.run(tx, `INSERT INTO ${table} (name) VALUES (?) ON DUPLICATE KEY UPDATE name = name`, [name]),
+    );
+    return true;
+  } catch (error) {
+    if (skip && dialect.isBusy(error)) return false;
+    throw error;
+  }
+}
+
+/** Runs something with another patience of this connection for row locks, in seconds. */
+async function waiting(tx: MysqlTransaction, seconds: number, lock: () => Promise<unknown>): Promise<void> {
+  const { rows } = await dialect.run(tx, "SELECT @@innodb_lock_wait_timeout AS seconds", []);
+  await dialect.run(tx, `SET SESSION innodb_lock_wait_timeout = ${Math.max(1, seconds)}`, []);
+  try {
+    await lock();
+  } finally {
+    await dialect.run(tx, `SET SESSION innodb_lock_wait_timeout = ${Number(rows[0]?.["seconds"])}`, []);
+  }
+}
+
+/** A lock that a connection holds, not a transaction. */
+export interface SessionLock {
+  /** Ends it. Throws LOCK_LOST if the connection is not the one that took it any more. */
+  release(): Promise<void>;
+}
+
+/**
+ * Locks a name by GET_LOCK until `release` or the end of the connection, which must be one connection for all that time.
+ * Null if it is busy when the wait is over; without a wait it waits as long as it takes.
+ */
+export async function sessionLock(
+  connection: MysqlTransaction,
+  name: string,
+  options: Pick<RowLockOptions, "wait" | "nowait"> = {},
+): Promise<SessionLock | null> {
+  checkName(name);
+  const waitMs = waitMsOf(options);
+  // One space of 64 characters for the whole server, of which some versions ignore the case.
+  const lock = `holdfast:${createHash("sha256").update(name).digest("hex").slice(0, 48)}`;
+  const seconds = waitMs === null ? 1_000_000 : waitMs / 1000;
+  const { rows } = await dialect.run(connection, "SELECT GET_LOCK(?, ?) AS got, CONNECTION_ID() AS id", [
+    lock,
+    seconds,
+  ]);
+  const [row] = rows;
+  if (Number(row?.["got"]) !== 1) return null;
+  return {
+    async release() {
+      const sql = "SELECT IF(CONNECTION_ID() = ?, RELEASE_LOCK(?), NULL) AS released";
+      const released = await dialect.run(connection, sql, [Number(row?.["id"]), lock]);
+      if (Number(released.rows[0]?.["released"]) === 1) return;
+      const message = `lock ${JSON.stringify(name)} on mysql: its connection was replaced, and the lock ended with it`;
+      throw new LockError("LOCK_LOST", message, { lock: name, backend: "mysql" });
+    },
+  };
+}
+
+/** Changes a row if its version is still the one that was read; reads and tries again if it is not. */
+export function updateVersioned(tx: MysqlTransaction, change: VersionedChange): Promise<VersionedOutcome> {
+  return updateVersionedIn(dialect, tx, change);
+}
+
+/** Writes unless the row has seen a newer token: then it throws LOCK_STALE_TOKEN. False if there is no such row. */
+export function fencedUpdate(tx: MysqlTransaction, change: FencedChange): Promise<boolean> {
+  return fencedUpdateIn(dialect, tx, change);
+}
+
+/**
+ * Shows a token to the fence of a resource, for what has no column for it: throws LOCK_STALE_TOKEN if the resource has
+ * seen a newer one. The fence stays locked until the transaction ends, so that what it writes is in order.
+ */
+export async function fence(
+  tx: MysqlTransaction,
+  resource: string,
+  token: bigint,
+  { prefix = "holdfast_" }: WithPrefix = {},
+): Promise<void> {
+  const table = `\`${checkIdentifier(prefix, "a prefix", 32)}fences\``;
+  const show = `INSERT INTO ${table} (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))`;
+  await dialect.run(tx, show, [resource, token.toString()]);
+  const { rows } = await dialect.run(
+    tx,
+    `SELECT CAST(token AS CHAR) AS token FROM ${table} WHERE resource = ? FOR UPDATE`,
+    [resource],
+  );
+  const seen = String(rows[0]?.["token"]);
+  if (BigInt(seen) > token) throw staleToken("mysql", resource, token, seen);
+}

@@ -1,0 +1,41 @@
+/** The SQL that a client of PostgreSQL sends, beside the schema; when it is sent is left to the files that use it. */
+import type { Verb } from "../../sql/wire.ts";
+
+/** A schema's name as it stands in SQL text; it was checked before. */
+export function quoted(schema: string): string {
+  return `"${schema}"`;
+}
+
+/** Calls a routine of the schema with its array of requests. */
+export function callOf(schema: string, verb: Verb): string {
+  return `SELECT ${quoted(schema)}.${verb}($1) AS answers`;
+}
+
+/**
+ * Settings on which the promises rest, for a connection of our own. `synchronous_commit` is only ever made stronger: what
+ * is granted must survive a crash.
+ */
+export function settingsOf(deadlineMs: number): string {
+  return `SET default_transaction_isolation = 'read committed';
+SET statement_timeout = ${Math.ceil(deadlineMs)}; SET lock_timeout = 0; SET jit = off;
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+}
+
+/** The version of the schema; fails if there is none. */
+export function versionOf(schema: string): string {
+  return `SELECT max(version) AS version FROM ${quoted(schema)}.versions`;
+}
+
+/** Takes the lock of migrations, which ends with the transaction, and makes sure that there is a table of versions. */
+export function beginMigration(schema: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL statement_timeout = 0;
+SELECT pg_advisory_xact_lock(hashtextextended('holdfast migration of ${schema}', 0));
+CREATE SCHEMA IF NOT EXISTS ${quoted(schema)};
+CREATE TABLE IF NOT EXISTS ${quoted(schema)}.versions (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
+}
+
+/** Notes that a version was applied. */
+export function noteVersion(schema: string, version: number): string {
+  return `INSERT INTO ${quoted(schema)}.versions (version) VALUES (${version})`;
+}

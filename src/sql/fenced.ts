@@ -1,0 +1,62 @@
+/** Writes that carry a token: a row that has seen a newer one refuses them in the same statement. */
+import { LockError } from "../core/errors.ts";
+import { assignments, type Dialect, type Key, tableOf } from "./dialect.ts";
+import { checkIdentifier } from "./identifiers.ts";
+
+/** What is to be written, and with which right. */
+export interface FencedChange {
+  readonly table: string;
+  /** The columns that name the row, and their values. */
+  readonly key: Key;
+  /** The token of the lock. */
+  readonly token: bigint;
+  /** The columns to set. */
+  readonly set: Key;
+  /**
+   * The column that keeps the highest token that the row has seen: a bigint, 0 or null at first.
+   * @default "fence"
+   */
+  readonly column?: string | undefined;
+}
+
+/** Writes unless the row has seen a newer token: then it throws LOCK_STALE_TOKEN. False if there is no such row. */
+export async function fencedUpdate<T>(
+  dialect: Dialect<T>,
+  tx: T,
+  { table, key, token, set, column = "fence" }: FencedChange,
+): Promise<boolean> {
+  const name = tableOf(dialect, table);
+  const fence = dialect.quote(checkIdentifier(column, "the name of a column"));
+  const changes = assignments(dialect, { ...set, [column]: token.toString() }, 1);
+  const found = assignments(dialect, key, changes.values.length + 1);
+  const values = [...changes.values, ...found.values, token.toString()];
+  const limit = `(${fence} IS NULL OR ${fence} <= ${dialect.wholeMark(values.length)})`;
+  const where = [...found.texts, limit].join(" AND ");
+  const { count } = await dialect.run(
+    tx,
+    `UPDATE ${name} SET ${changes.texts.join(", ")} WHERE ${where}`,
+    values,
+  );
+  if (count > 0) return true;
+  const again = assignments(dialect, key, 1);
+  const sql = `SELECT ${dialect.asText(fence)} AS fence FROM ${name} WHERE ${again.texts.join(" AND ")}`;
+  const { rows } = await dialect.run(tx, sql, again.values);
+  const [row] = rows;
+  if (row === undefined) return false;
+  const seen = row["fence"];
+  // A database that counts only rows that changed has written what was there already.
+  if (typeof seen === "string" && BigInt(seen) <= token) return true;
+  throw staleToken(dialect.backend, `${table} ${JSON.stringify(Object.values(key))}`, token, String(seen));
+}
+
+/** The refusal of a stale token. */
+export function staleToken(backend: string, resource: string, token: bigint, seen: string): LockError {
+  const message = `${resource} has seen token ${seen}, and ${token} is older: its lock was lost, do not write`;
+  return new LockError("LOCK_STALE_TOKEN", message, { backend });
+}
+
+/** The refusal of a lock in a transaction that is busy. */
+export function busy(backend: string, name: string, cause: unknown): LockError {
+  const message = `lock ${JSON.stringify(name)} on ${backend}: it is busy, and the wait is over`;
+  return new LockError("LOCK_TIMEOUT", message, { lock: name, backend, cause });
+}

@@ -1,0 +1,195 @@
+/**
+ * The waiters of one client and who tells them: the database if it can, otherwise looks, of all waiters in one query, often
+ * only for those who are next. What a waiter makes of it is left to the core.
+ */
+import type { Entry, Snapshot } from "../core/backend.ts";
+import { systemClock, type Timer } from "../core/clock.ts";
+import { ruleOf } from "../core/grant.ts";
+import { isPlace, type Place, snapshotOf } from "./wire.ts";
+
+/** How long after a look those look again who are not next, and whose queue stands still, in milliseconds. */
+const farMs = 600;
+
+/** The shortest and the longest time between looks of those who are next, in milliseconds. */
+const nearMs = { shortest: 4, longest: 100 };
+
+/** How many wake-ups are kept for waiters that have not said yet that they wait. */
+const keptWakes = 1000;
+
+/** Asks the database where an entry stands: a place, or null if it is not there. */
+export type Look = (queue: string, id: string) => Promise<unknown>;
+
+class Watch {
+  readonly queue: string;
+  readonly self: Entry;
+  readonly onChange: (fresh?: Snapshot) => void;
+  /** When it was last seen to have come nearer, and how many were ahead then. */
+  movedAt: number = systemClock.now();
+  ahead = Number.POSITIVE_INFINITY;
+  lookAt = 0;
+  looking = false;
+  told = false;
+
+  constructor(queue: string, self: Entry, onChange: (fresh?: Snapshot) => void) {
+    this.queue = queue;
+    this.self = self;
+    this.onChange = onChange;
+  }
+}
+
+/** All that wait through one client. */
+export class Lookout {
+  readonly #look: Look;
+  readonly #watches = new Map<string, Set<Watch>>();
+  readonly #early = new Map<string, Place | null>();
+  #pushed = false;
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #closed = false;
+
+  constructor(look: Look) {
+    this.#look = look;
+  }
+
+  /** Whether anybody waits. */
+  get busy(): boolean {
+    return this.#watches.size > 0;
+  }
+
+  /** Says whether the database tells waiters from now on. In either case all look once: what was told before may be lost. */
+  setPushed(pushed: boolean): void {
+    this.#pushed = pushed;
+    for (const watch of this.#all()) watch.lookAt = 0;
+    this.#schedule();
+  }
+
+  /** Adds a waiter, and looks at once: its target may have left already. Gives the function that takes it off again. */
+  watch(queue: string, self: Entry, onChange: (fresh?: Snapshot) => void): () => void {
+    const watch = new Watch(queue, self, onChange);
+    const those = this.#watches.get(self.id) ?? new Set();
+    this.#watches.set(self.id, those.add(watch));
+    const early = this.#early.get(self.id);
+    if (early !== undefined && early !== null && BigInt(early[0]) === self.seq) this.#tell(watch, early);
+    else this.#schedule();
+    return () => {
+      those.delete(watch);
+      if (those.size === 0 && this.#watches.get(self.id) === those) this.#watches.delete(self.id);
+    };
+  }
+
+  /** The database says that an entry may hold now, and maybe where it stands. */
+  wake(id: string, place: unknown): void {
+    const those = this.#watches.get(id);
+    const known = isPlace(place) ? place : null;
+    if (those === undefined) return this.#keep(id, known);
+    for (const watch of those) this.#tell(watch, known);
+  }
+
+  /** An entry of a queue has left, as this client knows: its waiters look at once. */
+  nudge(queue: string): void {
+    if (this.#pushed) return;
+    for (const watch of this.#all()) if (watch.queue === queue) watch.lookAt = 0;
+    this.#schedule();
+  }
+
+  /** Forgets what was kept for an entry that has left. */
+  forget(id: string): void {
+    this.#early.delete(id);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#watches.clear();
+    this.#early.clear();
+  }
+
+  *#all(): Generator<Watch, void> {
+    for (const those of this.#watches.values()) yield* those;
+  }
+
+  /** A wake-up may overtake the answer to the append: it is kept until the waiter says that it waits. */
+  #keep(id: string, place: Place | null): void {
+    if (place === null) return;
+    this.#early.set(id, place);
+    if (this.#early.size <= keptWakes) return;
+    const [oldest] = this.#early.keys();
+    if (oldest !== undefined) this.#early.delete(oldest);
+  }
+
+  #tell(watch: Watch, place: Place | null): void {
+    if (this.#closed || !this.#watches.get(watch.self.id)?.has(watch)) return;
+    watch.told = true;
+    watch.onChange(place === null ? undefined : snapshotOf(watch.self, place));
+  }
+
+  #schedule(): void {
+    let next = Number.POSITIVE_INFINITY;
+    for (const watch of this.#all()) if (!watch.told && !watch.looking) next = Math.min(next, watch.lookAt);
+    if (this.#closed || next === this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = next;
+    this.#timer =
+      next === Number.POSITIVE_INFINITY
+        ? null
+        : systemClock.after(next - systemClock.now(), () => this.#lookNow());
+  }
+
+  #lookNow(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = systemClock.now();
+    // Those who are about to look come along: they travel in one query.
+    for (const watch of this.#all()) {
+      if (watch.told || watch.looking || watch.lookAt > now + nearMs.shortest / 2) continue;
+      watch.looking = true;
+      void this.#lookFor(watch).finally(() => {
+        watch.looking = false;
+        this.#schedule();
+      });
+    }
+    this.#schedule();
+  }
+
+  async #lookFor(watch: Watch): Promise<void> {
+    const { queue, self } = watch;
+    try {
+      const place = await this.#look(queue, self.id);
+      const now = systemClock.now();
+      const [seq, leftUs] = isPlace(place) ? place : ["", 0];
+      // It was taken out, or has expired: then it must not hear that it may hold.
+      if (!isPlace(place) || BigInt(seq) !== self.seq || leftUs <= 0) return this.#tell(watch, null);
+      const { ahead } = snapshotOf(self, place);
+      if (ruleOf(self).grants(self, ahead)) return this.#tell(watch, place);
+      // What has expired is taken out by an append, under the queue's lock.
+      if (ahead.nearest?.expiresInMs === 0) return this.#tell(watch, null);
+      watch.lookAt = now + this.#pauseFor(watch, place, now);
+    } catch {
+      watch.lookAt = systemClock.now() + farMs;
+    }
+  }
+
+  /** Next look: those who are next soon, and those behind when they might have become next, by the pace of the queue. */
+  #pauseFor(watch: Watch, place: Place, now: number): number {
+    if (this.#pushed) return Number.POSITIVE_INFINITY;
+    const [, , , count] = place;
+    const sinceMs = Math.max(1, now - watch.movedAt);
+    // The longer it has stood, the less a few milliseconds more matter.
+    if (isNext(watch.self, place)) return Math.min(nearMs.longest, Math.max(nearMs.shortest, sinceMs / 10));
+    const steps = Number.isFinite(watch.ahead) ? watch.ahead - count : 0;
+    if (count < watch.ahead) {
+      watch.ahead = count;
+      watch.movedAt = now;
+    }
+    const paceMs = steps > 0 ? sinceMs / steps : sinceMs;
+    return (
+      Math.min(farMs, Math.max(2 * nearMs.shortest, (paceMs * count) / 2)) * (0.85 + 0.3 * Math.random())
+    );
+  }
+}
+
+/** Whether those who are ahead hold: then it is next. */
+function isNext(self: Entry, [, , , count, weight, , writer, firstSeq]: Place): boolean {
+  if (self.permits !== undefined) return weight <= self.permits;
+  if (self.mode === "write") return count === 1 || writer === null;
+  return writer === true ? count === 1 : writer !== null && writer[4] === firstSeq;
+}

@@ -1,0 +1,144 @@
+/** The postgres backend while its server crashes, freezes, is cut off or becomes a replica; and why tokens come from a row. */
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Client, Pool } from "pg";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { startPostgres } from "../../scripts/lib/postgres-server.mjs";
+import { postgresBackend } from "../../src/backends/postgres/index.ts";
+import { connect } from "../../src/connect.ts";
+import { hasCode } from "../../src/core/errors.ts";
+import { sql } from "../helpers/postgres.ts";
+import { type Breakable, sqlFaults, stopProcess, until } from "../helpers/sql-faults.ts";
+
+const execute = promisify(execFile);
+
+let started: Awaited<ReturnType<typeof startPostgres>>;
+let databases = 0;
+
+beforeAll(async () => {
+  // What no commit has waited for stays in memory for long, so that a crash surely forgets it.
+  started = await startPostgres({ settings: ["wal_writer_delay=10s"] });
+});
+
+afterAll(() => started.server.remove());
+
+async function database(): Promise<string> {
+  const name = `d${++databases}`;
+  await sql(started.url, `CREATE DATABASE ${name} TEMPLATE template0`);
+  return started.url.replace(/postgres$/, name);
+}
+
+/** The server and the processes that serve its connections. */
+async function pids(): Promise<readonly number[]> {
+  const pid = String(started.server.pid);
+  const { stdout } = await execute("pgrep", ["-P", pid]);
+  return [pid, ...stdout.trim().split("\n")].map(Number);
+}
+
+const others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
+const breakable: Breakable = {
+  open: (opening) => postgresBackend(opening),
+  database,
+  get port() {
+    return started.port;
+  },
+  kill: () => started.server.kill(),
+  start: () => started.server.start(),
+  freeze: async () => void (await Promise.all((await pids()).map(stopProcess))),
+  thaw: async () => (await pids()).forEach((pid) => process.kill(pid, "SIGCONT")),
+  cut: async (url) => void (await sql(url, `SELECT pg_terminate_backend(pid) ${others}`)),
+  connections: async (url) => Number((await sql(url, `SELECT count(*) AS number ${others}`))[0]?.["number"]),
+};
+
+sqlFaults("postgres", () => breakable);
+
+// An immediate shutdown forgets what no commit has waited for.
+it("loses a release in a crash at worst: the lock is free at the end of its ttl", async () => {
+  const locks = await connect(postgresBackend({ url: await database() }));
+  onTestFinished(() => locks.close());
+  const lock = await locks.acquire("job", { ttl: "2s" });
+  expect(await lock.release()).toBe("released");
+  await started.server.stop("SIGQUIT");
+  await started.server.start();
+  const next = await locks.acquire("job", { wait: "5s" });
+  expect(next.token).toBeGreaterThan(lock.token);
+});
+
+// Why seq comes from a row: a sequence writes its log ahead, and a crash may forget it all.
+it("a bare sequence goes back after a crash, and the tokens of locks do not", async () => {
+  const url = await database();
+  const locks = await connect(postgresBackend({ url }));
+  onTestFinished(() => locks.close());
+  const token = await locks.request("job", (lock) => lock.token);
+  await sql(url, "CREATE SEQUENCE s CACHE 1");
+  await sql(url, "CHECKPOINT");
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  await client.query("BEGIN");
+  await client.query("SELECT nextval('s')");
+  await client.query("ROLLBACK");
+  const given: number[] = [];
+  for (let turn = 0; turn < 2; turn++)
+    given.push(Number((await client.query("SELECT nextval('s')")).rows[0]?.nextval));
+  expect(given).toEqual([2, 3]);
+  await started.server.stop("SIGQUIT");
+  await started.server.start();
+  expect(await sql(url, "SELECT nextval('s')")).toEqual([{ nextval: "1" }]);
+  expect(await locks.request("job", (lock) => lock.token)).toBeGreaterThan(token);
+});
+
+it("gives growing tokens when the server's clock goes back, and keeps those out who would come too early", async () => {
+  const url = await database();
+  const locks = await connect(postgresBackend({ url }));
+  onTestFinished(() => locks.close());
+  const first = await locks.request("job", (lock) => lock.token);
+  await sql(
+    url,
+    `CREATE OR REPLACE FUNCTION holdfast.now_us() RETURNS bigint LANGUAGE sql VOLATILE
+      AS $$ SELECT (extract(epoch FROM clock_timestamp() - interval '1 hour') * 1000000)::bigint $$`,
+  );
+  const second = await locks.acquire("job");
+  expect(second.token).toBe(first + 1n);
+  expect(await locks.tryAcquire("job")).toBe(null);
+  await second.release();
+});
+
+it("an exhausted pool of the user's neither delays nor loses a lock", async () => {
+  const pool = new Pool({ connectionString: await database(), max: 2 });
+  onTestFinished(() => pool.end());
+  const locks = await connect(postgresBackend({ pool }));
+  onTestFinished(() => locks.close());
+  const borrowed = [await pool.connect(), await pool.connect()];
+  const lock = await locks.acquire("job", { ttl: "500ms" });
+  let served = 0;
+  const waiters = Array.from({ length: 50 }, () => locks.request("job", () => void (served += 1)));
+  await until(async () => (await locks.query()).pending.length === 50);
+  await new Promise((resolve) => {
+    setTimeout(resolve, 1_200);
+  });
+  expect(lock.held).toBe(true);
+  await lock.release();
+  await Promise.all(waiters);
+  expect(served).toBe(50);
+  for (const client of borrowed) client.release();
+});
+
+it("refuses on a replica, and works again once that was promoted", async () => {
+  const url = await database();
+  const locks = await connect(postgresBackend({ url }));
+  onTestFinished(() => locks.close());
+  const token = await locks.request("job", (lock) => lock.token);
+  await started.server.stop("SIGINT");
+  await writeFile(join(started.server.folder, "data", "standby.signal"), "");
+  await started.server.start();
+  await until(async () => (await locks.query().catch(() => null)) !== null);
+  const error: unknown = await locks.tryAcquire("job").catch((reason: unknown) => reason);
+  expect(hasCode(error, "LOCK_UNAVAILABLE")).toBe(true);
+  expect(String(error)).toMatch(/read-only/);
+  await sql(started.url, "SELECT pg_promote()");
+  expect(await locks.request("job", (lock) => lock.token)).toBeGreaterThan(token);
+});

@@ -1,0 +1,43 @@
+/** MariaDB or MySQL for the tests: a server of the file's own, or the one that the environment gives, and a database for each suite. */
+import { randomBytes } from "node:crypto";
+import { createConnection, type RowDataPacket } from "mysql2/promise";
+import { startMysql } from "../../scripts/lib/mysql-server.mjs";
+import type { ServerProcess } from "../../scripts/lib/server-process.mjs";
+
+/** A server for the tests of one file. */
+export interface TestMysql {
+  readonly url: string;
+  /** Undefined where the environment gives a server, which is nobody's to break. */
+  readonly server: ServerProcess | undefined;
+  /** The URL of a fresh database. */
+  database(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Starts a server, or takes the given one. */
+export async function testMysql(): Promise<TestMysql> {
+  const given = process.env["HOLDFAST_TEST_MYSQL_URL"];
+  const started = given === undefined ? await startMysql() : undefined;
+  const url = given ?? started?.url ?? "";
+  return {
+    url,
+    server: started?.server,
+    async database() {
+      const name = `holdfast_test_${randomBytes(6).toString("hex")}`;
+      await sql(url, `CREATE DATABASE ${name}`);
+      return Object.assign(new URL(url), { pathname: `/${name}` }).href;
+    },
+    stop: async () => started?.server.remove(),
+  };
+}
+
+/** Runs SQL on a connection of its own. */
+export async function sql(url: string, text: string, values: string[] = []): Promise<RowDataPacket[]> {
+  const connection = await createConnection({ uri: url });
+  try {
+    const [rows] = await connection.query<RowDataPacket[]>(text, values);
+    return rows;
+  } finally {
+    await connection.end();
+  }
+}

@@ -1,0 +1,182 @@
+/** What locks in a SQL database survive: crashes of the server, cut connections, silence, lost answers. The same for all databases. */
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { TcpProxy } from "../../scripts/lib/tcp-proxy.mjs";
+import { connect } from "../../src/connect.ts";
+import type { Backend } from "../../src/core/backend.ts";
+import { hasCode } from "../../src/core/errors.ts";
+import type { LockManager } from "../../src/core/manager.ts";
+
+/** How a backend is opened in these tests. */
+export interface Opening {
+  readonly url: string;
+  readonly deadline?: string;
+}
+
+/** A server that can be broken, with a database of its own for each case. */
+export interface Breakable {
+  open(opening: Opening): Backend;
+  database(): Promise<string>;
+  readonly port: number;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** Ends all connections to a database but its own. */
+  cut(url: string): Promise<void>;
+  /** How many connections to a database there are but its own. */
+  connections(url: string): Promise<number>;
+}
+
+/** Registers the cases; `server` gives the server once it was started. */
+export function sqlFaults(name: string, server: () => Breakable): void {
+  const open = async (opening: Opening): Promise<LockManager> => {
+    const locks = await connect(server().open(opening));
+    onTestFinished(() => locks.close());
+    return locks;
+  };
+
+  describe(`${name} under faults`, () => {
+    it("keeps a lock over a crash of the server, and tokens grow over it", async () => {
+      const url = await server().database();
+      const [a, b] = [await open({ url }), await open({ url })];
+      const before: bigint[] = [];
+      for (let turn = 0; turn < 20; turn++) {
+        await a.request(`job-${turn % 3}`, (lock) => before.push(lock.token));
+      }
+      const lock = await a.acquire("job-0", { ttl: "30s" });
+      const waiting = b.acquire("job-0", { ttl: "30s" });
+      await until(async () => (await b.query()).pending.length === 1);
+      await server().kill();
+      await server().start();
+      await until(async () => (await b.query().catch(() => null)) !== null);
+      expect(lock.held).toBe(true);
+      expect(await b.tryAcquire("job-0")).toBe(null);
+      expect((await b.query()).held.map(({ token }) => token)).toEqual([lock.token]);
+      expect(await lock.release()).toBe("released");
+      const next = await waiting;
+      expect(next.token).toBeGreaterThan(lock.token);
+      await next.release();
+      const after = await a.acquire("job-1");
+      expect(before.every((token) => token < after.token)).toBe(true);
+    });
+
+    it("hands over in order after all connections were cut", async () => {
+      const url = await server().database();
+      const [a, b] = [await open({ url }), await open({ url })];
+      const holder = await a.acquire("job");
+      const order: number[] = [];
+      const waiters: Array<Promise<void>> = [];
+      for (let turn = 0; turn < 8; turn++) {
+        const locks = turn % 2 === 0 ? a : b;
+        waiters.push(locks.request("job", () => void order.push(turn)));
+        await until(async () => (await b.query()).pending.length === turn + 1);
+      }
+      await server().cut(url);
+      await server().cut(url);
+      expect(holder.held).toBe(true);
+      // A release whose connection is cut may have to be said again: the lock is then free at the end of its ttl.
+      await until(async () => (await a.query().catch(() => null)) !== null);
+      expect(await holder.release()).toBe("released");
+      await Promise.all(waiters);
+      expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    });
+
+    it("ends calls on a frozen server at their deadline, loses the lock in time, and recovers", async () => {
+      const url = await server().database();
+      await (await open({ url })).request("first", () => {}); // The tables are there.
+      const locks = await open({ url, deadline: "1s" });
+      const lock = await locks.acquire("job", { ttl: "3s" });
+      await server().freeze();
+      try {
+        const startedAt = performance.now();
+        const error: unknown = await locks.acquire("other").catch((reason: unknown) => reason);
+        expect(hasCode(error, "LOCK_OUTCOME_UNKNOWN") || hasCode(error, "LOCK_UNAVAILABLE")).toBe(true);
+        expect(performance.now() - startedAt).toBeLessThan(10_000);
+        await until(() => lock.signal.aborted);
+        expect(lock.held).toBe(false);
+      } finally {
+        await server().thaw();
+      }
+      const others = await open({ url });
+      const next = await others.acquire("job");
+      expect(next.token).toBeGreaterThan(lock.token);
+    });
+
+    it("queues an entry once when the answer to its append was lost", async () => {
+      const url = await server().database();
+      const proxy = await TcpProxy.start(server().port);
+      onTestFinished(() => proxy.close());
+      const through = Object.assign(new URL(url), { port: String(proxy.port) }).href;
+      const [others, locks] = [await open({ url }), await open({ url: through, deadline: "1s" })];
+      await others.request("first", () => {}); // The tables are there.
+      await locks.request("warm", () => {});
+      proxy.down.swallow = true;
+      const waiting = locks.acquire("job");
+      await until(async () => (await others.query()).held.length === 1);
+      proxy.heal();
+      const lock = await waiting;
+      const { held, pending } = await others.query();
+      expect(held.map(({ token }) => token)).toEqual([lock.token]);
+      expect(pending).toEqual([]);
+      expect(await lock.release()).toBe("released");
+    });
+
+    it("keeps locks and needs no more than four connections with a hundred waiters", async () => {
+      const url = await server().database();
+      const locks = await open({ url });
+      const holder = await locks.acquire("job", { ttl: "600ms" });
+      const served: number[] = [];
+      const waiters = Array.from({ length: 100 }, (_, turn) =>
+        locks.request("job", { ttl: "5s" }, () => void served.push(turn)),
+      );
+      await until(async () => (await locks.query()).pending.length === 100);
+      await sleep(1_500);
+      expect(holder.held).toBe(true);
+      expect(await server().connections(url)).toBeLessThanOrEqual(4);
+      await holder.release();
+      await Promise.all(waiters);
+      expect(served).toEqual(Array.from({ length: 100 }, (_, turn) => turn));
+      await locks.close();
+      await until(async () => (await server().connections(url)) === 0);
+    });
+
+    it("says that it is unavailable while the server is down, and works when it is back", async () => {
+      const url = await server().database();
+      const locks = await open({ url });
+      // A crash may undo the release of a moment ago.
+      await locks.request("job", { ttl: "1s" }, () => {});
+      await server().kill();
+      try {
+        // Processes of a killed server may serve for a moment yet.
+        await until(() => locks.query().then(isFalse, isTrue));
+        const error: unknown = await locks.acquire("job").catch((reason: unknown) => reason);
+        expect(hasCode(error, "LOCK_UNAVAILABLE")).toBe(true);
+      } finally {
+        await server().start();
+      }
+      await locks.request("job", () => {});
+    });
+  });
+}
+
+/** Stops a process, and waits until all of it stands still. */
+export async function stopProcess(pid: number): Promise<void> {
+  process.kill(pid, "SIGSTOP");
+  await until(async () => {
+    const tasks = await readdir(`/proc/${pid}/task`);
+    const states = await Promise.all(
+      tasks.map((task) => readFile(`/proc/${pid}/task/${task}/status`, "utf8")),
+    );
+    return states.every((state) => /^State:\s+T/m.test(state));
+  });
+}
+
+/** Looks again and again until something is so; the runner's limit ends it otherwise. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(5);
+}
+
+const isTrue = (): boolean => true;
+const isFalse = (): boolean => false;
