@@ -10,7 +10,7 @@ import { assertExclusive, idle } from "../workloads.mjs";
 /** @import { Budget, Suite, Values } from "../types.ts" */
 /** @import { Request } from "../workloads.mjs" */
 
-/** @typedef {{ one: string, three: readonly string[], pids: readonly number[] }} Context */
+/** @typedef {{ one: string, three: readonly string[] }} Context */
 
 /**
  * @typedef {object} Locker
@@ -27,8 +27,8 @@ import { assertExclusive, idle } from "../workloads.mjs";
 const loopers = 256;
 const waiters = 16;
 const ttlSeconds = 30;
-/** Calls to etcd take milliseconds: what is measured needs longer than in memory. */
-const stretch = 4;
+/** Calls to etcd take milliseconds: warming up and measuring need longer than in memory. */
+const stretch = 6;
 
 /** @type {import("../../scripts/lib/etcd-server.mjs").EtcdNode[]} */
 let nodes = [];
@@ -155,7 +155,6 @@ export const suite = {
     return {
       one: one[0]?.endpoint ?? "",
       three: three.map(({ endpoint }) => endpoint),
-      pids: nodes.flatMap(({ pid }) => pid ?? []),
     };
   },
 
@@ -295,7 +294,7 @@ async function withLocker(subject, endpoints, measure) {
  * @param {string} endpoint
  */
 async function pairs(request, { warmUpMs, measureMs }, endpoint) {
-  await forMs(warmUpMs, () => request("pair", idle));
+  await forMs(stretch * warmUpMs, () => request("pair", idle));
   const before = await proposalsOf(endpoint);
   /** @type {number[]} */
   const micros = [];
@@ -326,7 +325,7 @@ async function manyPairs(request, { warmUpMs, measureMs }) {
     await Promise.all(Array.from({ length: loopers }, (_, looper) => each(looper)));
     return { count, ms: performance.now() - start };
   };
-  await loop(warmUpMs);
+  await loop(stretch * warmUpMs);
   const cpu = process.cpuUsage();
   const { count, ms } = await loop(stretch * measureMs);
   const { user, system } = process.cpuUsage(cpu);
@@ -353,7 +352,7 @@ async function handOver(request, { warmUpMs, measureMs }, endpoint) {
     await Promise.all(Array.from({ length: waiters }, () => forMs(ms, () => request("busy", section))));
     return performance.now() - start;
   };
-  await loop(warmUpMs);
+  await loop(stretch * warmUpMs);
   gaps = [];
   endedAt = 0;
   const before = await proposalsOf(endpoint);

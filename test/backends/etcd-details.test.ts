@@ -132,6 +132,30 @@ describe("lives", () => {
   });
 });
 
+describe("appends whose answers were lost", () => {
+  it("are found again, and what is found stays", async () => {
+    const proxy = await TcpProxy.start(node.port);
+    const client = backend({ endpoints: [`http://127.0.0.1:${proxy.port}`], callMs: 300, pingMs: 250 });
+    const other = await client.append("other", entry("o", 10_000));
+    await client.remove("other", "o");
+    proxy.down.swallow = true;
+    await expect(client.append("a", entry("x", 10_000))).rejects.toMatchObject({
+      code: "LOCK_OUTCOME_UNKNOWN",
+    });
+    proxy.heal();
+    const found = await client.append("a", entry("x", 10_000));
+    expect(found?.self.seq).toBeGreaterThan(other?.self.seq ?? 0n);
+    // Its lease takes no new entries, but must not be given back while it has one.
+    await sleep(300);
+    expect(await keys(node.endpoint, "d/a/")).toEqual(["d/a/x"]);
+    const renewal = { queue: "a", id: "x", seq: found?.self.seq ?? 0n, ttlMs: 10_000 };
+    expect(await client.renew([renewal])).toMatchObject([{ outcome: "renewed" }]);
+    expect(await client.remove("a", "x")).toBe(true);
+    await client.close();
+    await proxy.close();
+  });
+});
+
 describe("keys", () => {
   it("are below the prefix, with names that cannot lie within each other", async () => {
     const locks = await manager();

@@ -39,15 +39,13 @@ async function put(
 ): Promise<Snapshot | null> {
   const key = store.layout.key(queue, asked.id, asked.mode);
   const value = textOf(asked, store.clock.wallMs());
-  const { lease, answer } = await onLease(store, queue, asked, (leaseId) =>
-    steps.putRequest(store.layout, queue, asked, Buffer.from(key), value, leaseId),
-  );
-  if (!answer.succeeded) {
+  const request = (leaseId: bigint): Init<TxnRequest> =>
+    steps.putRequest(store.layout, queue, asked, Buffer.from(key), value, leaseId);
+  const { answer, own } = await onLease(store, queue, asked, request);
+  if (own === null) {
     const there = answer.responses[0]?.range?.kvs[0];
     return there === undefined ? null : stands(store, queue, asked, there);
   }
-  const seq = answer.header?.revision ?? 0n;
-  const own = store.remember(queue, asked.id, key, seq, lease);
   const ahead = steps.aheadOfTail(asked, answer.responses, store.show(queue));
   if (ahead === null) return append(store, queue, asked);
   return { self: store.showOwn(asked, own, startedAt), ahead };
@@ -72,38 +70,43 @@ async function putWithRoom(
     if (there !== undefined) return stands(store, queue, asked, there);
     const ahead = steps.aheadIn(kvs.map(store.show(queue)));
     if (!ruleOf(asked).grants(asked, ahead)) return null;
-    const { lease, answer } = await onLease(store, queue, asked, (leaseId) =>
-      steps.putBehind(range, header?.revision ?? 0n, Buffer.from(key), value, leaseId),
-    );
-    if (!answer.succeeded) continue;
-    const own = store.remember(queue, asked.id, key, answer.header?.revision ?? 0n, lease);
-    return { self: store.showOwn(asked, own, startedAt), ahead };
+    const request = (leaseId: bigint): Init<TxnRequest> =>
+      steps.putBehind(range, header?.revision ?? 0n, Buffer.from(key), value, leaseId);
+    const { own } = await onLease(store, queue, asked, request);
+    if (own !== null) return { self: store.showOwn(asked, own, startedAt), ahead };
   }
   const joined = await put(store, queue, { ...asked, onlyIfGranted: false }, startedAt);
   return joined === null ? null : unlessBlocked(store, queue, asked, joined);
 }
 
-/** Sends a transaction with the lease for an entry; with another one, if that had gone. */
+/** Sends a transaction that puts an entry on a lease; on another one, if that had gone. `own` is null if it did not put it. */
 async function onLease(
   store: EtcdStore,
   queue: string,
   asked: NewEntry,
   request: (leaseId: bigint) => Init<TxnRequest>,
-): Promise<{ lease: Lease; answer: TxnResponse }> {
+): Promise<{ answer: TxnResponse; own: OwnEntry | null }> {
   for (let tries = 1; ; tries++) {
     const lease = await store.leases.forTtl(asked.ttlMs);
-    const fresh = store.leases.freshen(lease);
+    lease.joining += 1;
     try {
+      const fresh = store.leases.freshen(lease);
       const answer = await store.calls.write("an append", methods.transact, request(lease.id));
       if (fresh !== null) await fresh;
       // If this fails too, the entry counts as expired, and is looked for again.
       const trusted = store.leases.trusts(lease, answer.header?.raftTerm ?? 0n);
       if (!trusted) await store.leases.keep(lease).catch(() => false);
-      return { lease, answer };
+      const key = store.layout.key(queue, asked.id, asked.mode);
+      const seq = answer.header?.revision ?? 0n;
+      const own = answer.succeeded ? store.remember(queue, asked.id, key, seq, lease) : null;
+      return { answer, own };
     } catch (error) {
       if (isLeaseGone(error)) store.leases.lost(lease);
       else if (hasCode(error, "LOCK_OUTCOME_UNKNOWN")) doubt(store, queue, asked, lease);
       if (!isLeaseGone(error) || tries === leaseTries) throw error;
+    } finally {
+      lease.joining -= 1;
+      store.leases.release(lease);
     }
   }
 }

@@ -39,6 +39,8 @@ export class Lease {
   term = 0n;
   /** Entries on it, in the order of their deadlines. */
   readonly entries: Map<string, OwnEntry> = new Map();
+  /** How many appends are under way that may put an entry on it. */
+  joining = 0;
   /** No new entries: what was sent on it may arrive late, and has to end with it. */
   retired = false;
   gone = false;
@@ -201,7 +203,12 @@ export class Leases {
   /** The entry has left, or is gone. */
   drop({ lease, key }: OwnEntry): void {
     lease.entries.delete(key);
-    if (!lease.retired || lease.entries.size > 0) return;
+    this.release(lease);
+  }
+
+  /** Gives a lease back that is not used for new entries any more, if nothing is on it or on its way to it. */
+  release(lease: Lease): void {
+    if (!lease.retired || lease.entries.size > 0 || lease.joining > 0) return;
     this.#all.delete(lease.id);
     if (!lease.gone && !this.#closed) void this.#revoke(lease).catch(() => {});
   }

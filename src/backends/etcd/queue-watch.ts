@@ -105,16 +105,23 @@ export class QueueWatch {
   }
 
   /** It could not, as far as it knows: what the store has told meanwhile counts. */
-  stayed(key: string): void {
+  stayed(key: string, seq: bigint): void {
     this.#leaving.delete(key);
-    if (this.#entries?.has(key) === false) this.#tellOf(key);
+    if (this.#entries !== null && !this.#has(key, seq)) this.#tellOf(key, seq);
   }
 
-  /** This client has taken an entry out. `heir` is one of those who wait for it, whose own entry was there at that moment. */
-  left(key: string, heir?: Waiter): void {
+  /**
+   * This client has taken an entry out: that one, and not a later one of the same key. `heir` is one of those who wait for
+   * it, whose own entry was there at that moment.
+   */
+  left(key: string, seq: bigint, heir?: Waiter): void {
     this.#leaving.delete(key);
-    this.#entries?.delete(key);
-    this.#tellOf(key, heir);
+    if (this.#has(key, seq)) this.#entries?.delete(key);
+    this.#tellOf(key, seq, heir);
+  }
+
+  #has(key: string, seq: bigint): boolean {
+    return this.#entries?.get(key)?.seq === seq;
   }
 
   close(): void {
@@ -206,14 +213,21 @@ export class QueueWatch {
       if (kv.modRevision > this.#revision) this.#revision = kv.modRevision;
       // A key that is written again keeps its place.
       if (type === eventType.put) this.#entries.set(key, this.#options.show(kv));
-      else if (this.#entries.delete(key) && !this.#leaving.has(key)) this.#tellOf(key);
+      else this.#gone(key);
     }
     if (revision > this.#revision) this.#revision = revision;
   }
 
-  #tellOf(key: string, heir?: Waiter): void {
+  #gone(key: string): void {
+    const entry = this.#entries?.get(key);
+    this.#entries?.delete(key);
+    if (entry !== undefined && !this.#leaving.has(key)) this.#tellOf(key, entry.seq);
+  }
+
+  #tellOf(key: string, seq: bigint, heir?: Waiter): void {
     // Whoever was displaced hears of it before the next in line, and joins again before it.
-    this.#byKey.get(key)?.gone();
+    const displaced = this.#byKey.get(key);
+    if (displaced?.self.seq === seq) displaced.gone();
     for (const waiter of this.#byTarget.get(key) ?? []) waiter.tell(this.#fresh(waiter), waiter === heir);
     for (const waiter of this.#forRoom) this.#checkRoom(waiter);
   }
@@ -222,7 +236,7 @@ export class QueueWatch {
   #check(waiter: Waiter): void {
     const { target } = waiter;
     if (target === null) this.#checkRoom(waiter);
-    else if (this.#revision >= target.seq && this.#entries?.get(target.key)?.seq !== target.seq) {
+    else if (this.#revision >= target.seq && !this.#has(target.key, target.seq)) {
       waiter.tell(this.#fresh(waiter));
     }
   }
@@ -234,7 +248,7 @@ export class QueueWatch {
 
   /** What is ahead of a waiter if that grants it. */
   #fresh({ self, key }: Waiter): Snapshot | undefined {
-    if (this.#entries?.get(key)?.seq !== self.seq) return undefined;
+    if (this.#entries === null || !this.#has(key, self.seq)) return undefined;
     const rule = ruleOf(self);
     let ahead = nothingAhead;
     for (const [other, entry] of this.#entries) {

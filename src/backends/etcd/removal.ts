@@ -29,10 +29,14 @@ export async function takeOut(
     const answer = await store.calls.write("a removal", methods.transact, { compare, success });
     const seen = answer.responses[1]?.range?.kvs[0];
     store.forget(own);
-    watch?.left(own.key, seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined);
+    watch?.left(
+      own.key,
+      own.seq,
+      seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined,
+    );
     return answer.succeeded && !wasExpired;
   } catch (error) {
-    watch?.stayed(own.key);
+    watch?.stayed(own.key, own.seq);
     throw error;
   }
 }
@@ -47,7 +51,6 @@ async function takeOutUnknown(
   const keys = keysOf(store, queue, id);
   const success = keys.map((key) => steps.removal(Buffer.from(key), seq));
   const { responses } = await store.calls.write("a removal", methods.transact, { success });
-  for (const key of keys) store.watchOn(queue)?.left(key);
   return steps.removed(responses) > 0;
 }
 
@@ -78,7 +81,7 @@ export async function evict(
     compare: [steps.createdAt(key, kv.createRevision)],
     success: [deletion(key)],
   });
-  store.watchOn(queue)?.left(key.toString());
+  store.watchOn(queue)?.left(key.toString(), kv.createRevision);
   return steps.removed(responses) > 0;
 }
 

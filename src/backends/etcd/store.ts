@@ -61,11 +61,15 @@ export class EtcdStore {
   /** Remembers an entry until it has left; `seq` is null where it may or may not be there. */
   remember(queue: string, id: string, key: string, seq: bigint | null, lease: Lease): OwnEntry {
     const before = this.own(queue, id);
-    if (before !== undefined) this.forget(before);
     const sweeps = seq === null ? doubtfulSweeps : 1;
     const own: OwnEntry = { queue, id, key, seq, lease, until: 0, sweepAt: 0, sweeps, evicted: false };
     this.#own.set(this.#nameOf(queue, id), own);
     this.leases.hold(own);
+    if (before !== undefined) {
+      this.guards.remove(before);
+      // On the same lease the new one has taken its place: the lease must not seem empty in between.
+      if (before.lease !== lease || before.key !== key) this.leases.drop(before);
+    }
     if (seq !== null) this.guards.add(own);
     return own;
   }
@@ -93,7 +97,7 @@ export class EtcdStore {
     );
     for (const own of entries) {
       own.sweeps -= 1;
-      this.watchOn(own.queue)?.left(own.key);
+      if (own.seq !== null) this.watchOn(own.queue)?.left(own.key, own.seq);
       if (own.sweeps <= 0) this.forget(own);
     }
   }

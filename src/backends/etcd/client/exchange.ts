@@ -37,11 +37,17 @@ export class Exchange {
     stream.on("error", (error: unknown) => {
       this.#failure ??= error;
     });
-    stream.on("close", () => {
-      if (this.#over) return;
-      this.#over = true;
-      listener.end(this.#verdict(lost));
+    // All has come when the readable side ends; the stream closes some turns of the event loop later.
+    stream.on("end", () => {
+      if (this.#code !== undefined) this.#finish(lost);
     });
+    stream.on("close", () => this.#finish(lost));
+  }
+
+  #finish(lost: (text: string, cause?: unknown) => EtcdError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#listener.end(this.#verdict(lost));
   }
 
   cancel(): void {
