@@ -51,6 +51,8 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   /** Renewals and releases, so that they never wait for anything else. */
   readonly #back: Lane;
   readonly #lookout: Lookout;
+  /** For each queue: resolves when the removals that are under way have been answered. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
   /** Only where the database tells. */
   readonly onEvicted?: (listener: (queue: string, id: string) => void) => void;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
@@ -79,9 +81,15 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   async append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
     this.#back.warm();
     if (this.#onEvicted !== null) this.#listen();
+    // What was released before is free before: the two travel on different connections.
+    await this.#leaving.get(queue);
+    const { epoch } = this.#lookout;
     const place = await this.#front.call("append", appendRequest(queue, entry, this.#channel));
     this.#sweeper ??= systemClock.after(sweepMs * (0.5 + Math.random()), () => this.#sweep());
-    return isPlace(place) ? snapshotOf(entry, place) : null;
+    if (!isPlace(place)) return null;
+    const snapshot = snapshotOf(entry, place);
+    if (epoch !== null && epoch === this.#lookout.epoch) this.#lookout.trust(snapshot.self, epoch);
+    return snapshot;
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
@@ -97,7 +105,9 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   async remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     this.#lookout.forget(id);
     const request = { queue, id, evict, seq: seq === undefined ? null : seq.toString() };
-    const removed = await this.#back.call("remove", request);
+    const answer = this.#back.call("remove", request);
+    this.#leaveInOrder(queue, answer);
+    const removed = await answer;
     this.#lookout.nudge(queue);
     return Boolean(removed);
   }
@@ -139,6 +149,14 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#lookout.close();
     this.#onEvicted = null;
     await Promise.all([this.#front.close(), this.#back.close(), this.#endListening?.()]);
+  }
+
+  /** Lets appends to the queue that are called from now on wait for a removal that is under way. */
+  #leaveInOrder(queue: string, removal: Promise<unknown>): void {
+    const over = Promise.allSettled([this.#leaving.get(queue), removal]).then(() => {
+      if (this.#leaving.get(queue) === over) this.#leaving.delete(queue);
+    });
+    this.#leaving.set(queue, over);
   }
 
   #listen(): void {

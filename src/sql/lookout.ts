@@ -42,7 +42,11 @@ export class Lookout {
   readonly #look: Look;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #early = new Map<string, Place | null>();
+  /** Entries that joined while the database told this client all that concerns them: since which time without a break. */
+  readonly #told = new WeakMap<Entry, number>();
   #pushed = false;
+  /** Counts the times at which telling began or ended. */
+  #epoch = 0;
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #closed = false;
@@ -56,20 +60,32 @@ export class Lookout {
     return this.#watches.size > 0;
   }
 
+  /** The time without a break in which the database tells this client; null while it does not. */
+  get epoch(): number | null {
+    return this.#pushed ? this.#epoch : null;
+  }
+
+  /** Remembers that an entry joined in a time in which all that concerns it is told: it need not look first. */
+  trust(self: Entry, epoch: number): void {
+    this.#told.set(self, epoch);
+  }
+
   /** Says whether the database tells waiters from now on. In either case all look once: what was told before may be lost. */
   setPushed(pushed: boolean): void {
     this.#pushed = pushed;
+    this.#epoch += 1;
     for (const watch of this.#all()) watch.lookAt = 0;
     this.#schedule();
   }
 
-  /** Adds a waiter, and looks at once: its target may have left already. Gives the function that takes it off again. */
+  /** Adds a waiter; it looks at once if its target may have left without a word. Gives the function that takes it off again. */
   watch(queue: string, self: Entry, onChange: (fresh?: Snapshot) => void): () => void {
     const watch = new Watch(queue, self, onChange);
     const those = this.#watches.get(self.id) ?? new Set();
     this.#watches.set(self.id, those.add(watch));
     const early = this.#early.get(self.id);
-    if (early !== undefined && early !== null && BigInt(early[0]) === self.seq) this.#tell(watch, early);
+    if (this.#pushed && this.#told.get(self) === this.#epoch) watch.lookAt = Number.POSITIVE_INFINITY;
+    if (early !== undefined && (early === null || BigInt(early[0]) === self.seq)) this.#tell(watch, early);
     else this.#schedule();
     return () => {
       those.delete(watch);
@@ -110,7 +126,6 @@ export class Lookout {
 
   /** A wake-up may overtake the answer to the append: it is kept until the waiter says that it waits. */
   #keep(id: string, place: Place | null): void {
-    if (place === null) return;
     this.#early.set(id, place);
     if (this.#early.size <= keptWakes) return;
     const [oldest] = this.#early.keys();

@@ -19,7 +19,7 @@ export const mysqlTraits: Traits = {
   wake: "poll",
   exclusivityBrokenBy: ["fail-over", "clock-step"],
   tokensRegressAfter: ["fail-over"],
-  callOrder: false,
+  callOrder: true,
 };
 
 /** One database, as the clients of one backend reach it. */

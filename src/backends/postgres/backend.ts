@@ -20,7 +20,7 @@ export const postgresTraits: Traits = {
   wake: "push",
   exclusivityBrokenBy: ["fail-over", "clock-step"],
   tokensRegressAfter: ["fail-over"],
-  callOrder: false,
+  callOrder: true,
 };
 
 /** One database, as the clients of one backend reach it. */
