@@ -135,16 +135,16 @@ describe.each(libraries)("with %s", (library) => {
     const order: number[] = [];
     const flusher = new Redis(port);
     ends.push(async () => flusher.disconnect());
-    let on = true;
+    const over = new AbortController();
     const flushing = (async () => {
-      while (on) await flusher.script("FLUSH");
+      while (!over.signal.aborted) await flusher.script("FLUSH");
     })();
     const requests = Array.from({ length: 200 }, async (_, turn) => {
       if (turn % 7 === 0) await sleep(turn / 7);
       await locks.request(turn % 7 === 0 ? "other" : "a", () => turn % 7 === 0 || order.push(turn));
     });
     await Promise.all(requests);
-    on = false;
+    over.abort();
     await flushing;
     expect(order).toEqual(order.toSorted((x, y) => x - y));
     expect(order.length).toBe(171);

@@ -70,10 +70,9 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#settings = settings;
     this.#clock = clock;
     this.traits = { ...redisTraits, callOrder: link.inOrder };
-    const channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
-    this.#channel = `p${channel}`;
+    this.#channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
     this.#outbox = new Outbox(link, clock, deadlineMs, confirmation, () => this.#hub.connection);
-    this.#hub = new Hub(link, clock, channel, deadlineMs, (key, id) => {
+    this.#hub = new Hub(link, clock, this.#channel, deadlineMs, (key, id) => {
       const queue = nameOfKey(prefix, key);
       if (queue !== null) this.#onEvicted?.(queue, id);
     });

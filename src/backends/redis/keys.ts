@@ -54,24 +54,3 @@ export function slotOf(key: string): number {
   }
   return crc % slots;
 }
-
-let tags: readonly string[] | null = null;
-
-/** A short hash tag for a slot: all 16,384 are searched for once, when the first is needed. */
-export function tagOfSlot(slot: number): string {
-  tags ??= searchTags();
-  return tags[slot] ?? "";
-}
-
-function searchTags(): readonly string[] {
-  const found: string[] = [];
-  let missing = slots;
-  for (let number = 0; missing > 0; number++) {
-    const tag = number.toString(36);
-    const slot = slotOf(tag);
-    if (found[slot] !== undefined) continue;
-    found[slot] = tag;
-    missing -= 1;
-  }
-  return found;
-}

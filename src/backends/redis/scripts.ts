@@ -63,8 +63,8 @@ local function permitsOf(record)
   return tonumber(string.match(record, '^%d+ %d+ %a,%d+,(%d+)'))
 end
 local function publish(record, message)
-  local sharded, channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([ps])([^%z]*)')
-  if channel then redis.call(sharded == 's' and 'SPUBLISH' or 'PUBLISH', channel, message) end
+  local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
+  if channel ~= '' then redis.call('PUBLISH', channel, message) end
 end
 local function open(queue, entries, order, known)
   local last, mixed, total, held, heldTo = string.match(known, '^%z(%d+) (%d) ?(%d*) ?(%d*) ?(%d*)$')

@@ -26,8 +26,8 @@ local function permitsOf(record)
 end
 
 local function publish(record, message)
-  local sharded, channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([ps])([^%z]*)')
-  if channel then redis.call(sharded == 's' and 'SPUBLISH' or 'PUBLISH', channel, message) end
+  local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
+  if channel ~= '' then redis.call('PUBLISH', channel, message) end
 end
 
 -- What is known of a queue with an order: the last seq; whether readers have joined; for permits the weight of all, the
