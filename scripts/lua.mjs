@@ -5,8 +5,10 @@ import { Failure, main, root } from "./lib/run.mjs";
 
 const folder = join(root, "src", "backends", "redis");
 
-/** The files that the script is made of, in order. */
-const files = ["queue", "append", "remove", "evict", "renew", "prune", "list", "calls"];
+/** The files that the script is made of: what every call needs, what is defined when it is first needed, and the loop. */
+const first = ["moment", "alone"];
+const whenNeeded = ["queue", "append", "remove", "evict", "renew", "prune", "list"];
+const last = ["calls"];
 
 await main(async () => {
   const target = join(folder, "scripts.ts");
@@ -16,13 +18,19 @@ await main(async () => {
 });
 
 async function generate() {
-  const texts = await Promise.all(
-    files.map((file) => readFile(join(folder, "scripts", `${file}.lua`), "utf8")),
-  );
+  const read = async (/** @type {readonly string[]} */ names) => {
+    const texts = names.map((name) => readFile(join(folder, "scripts", `${name}.lua`), "utf8"));
+    return (await Promise.all(texts)).map(strip).join("");
+  };
+  const named = whenNeeded.slice(1).map((name) => `${name} = ${name}`);
+  const script = `${await read(first)}local function define()
+${await read(whenNeeded)}return { ${named.join(", ")} }
+end
+${await read(last)}`;
   return `/** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
-export const callsScript: string = String.raw\`${texts.map(strip).join("")}\`;
+export const callsScript: string = String.raw\`${script}\`;
 `;
 }
 

@@ -16,7 +16,7 @@ export const servers = [
     name: "Redis",
     backends: ["redis", "redlock"],
     binaries: ["redis-server", "redis-cli"],
-    packages: ["redis-server"],
+    packages: ["redis-server", "redis-sentinel"],
     url: "HOLDFAST_TEST_REDIS_URL",
   },
   {

@@ -78,10 +78,11 @@ describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (
       new LockManager(redisBackend({ url: `${url}?client=${library}`, prefix, deadlineMs: 5_000 }));
     const managers = [open(), open(), open()];
     const tokens: bigint[] = [];
-    let [inside, wrong, on] = [0, 0, true];
+    let [inside, wrong] = [0, 0];
+    const over = new AbortController();
     const failures: string[] = [];
     const loops = managers.map(async (locks) => {
-      while (on) {
+      while (!over.signal.aborted) {
         await locks
           .request("counter", { ttl: "10s" }, async (lock) => {
             inside += 1;
@@ -104,7 +105,7 @@ describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (
         expect(tokens.length).toBeGreaterThanOrEqual(before + 20);
       }
     } finally {
-      on = false;
+      over.abort();
       await Promise.all(loops);
       await Promise.all(managers.map((locks) => locks.close()));
     }

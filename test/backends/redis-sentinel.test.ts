@@ -54,9 +54,9 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
     let inside = 0;
     let wrong = 0;
     let failed = 0;
-    let on = true;
+    const over = new AbortController();
     const loops = managers.map(async (locks) => {
-      while (on) {
+      while (!over.signal.aborted) {
         await locks
           .request("counter", { ttl: "20s" }, async (lock) => {
             inside += 1;
@@ -85,7 +85,7 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
       while (tokens.length < atPromotion + 20 && performance.now() - killedAt < 40_000) await sleep(50);
       expect(tokens.length).toBeGreaterThanOrEqual(atPromotion + 20);
     } finally {
-      on = false;
+      over.abort();
       await Promise.all(loops);
       await Promise.all(managers.map((locks) => locks.close()));
       await Promise.all([...pair.sentinels, ...pair.servers].map(({ server }) => server.remove()));

@@ -70,10 +70,9 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#settings = settings;
     this.#clock = clock;
     this.traits = { ...redisTraits, callOrder: link.inOrder };
-    const channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
-    this.#channel = `p${channel}`;
+    this.#channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
     this.#outbox = new Outbox(link, clock, deadlineMs, confirmation, () => this.#hub.connection);
-    this.#hub = new Hub(link, clock, channel, deadlineMs, (key, id) => {
+    this.#hub = new Hub(link, clock, this.#channel, deadlineMs, (key, id) => {
       const queue = nameOfKey(prefix, key);
       if (queue !== null) this.#onEvicted?.(queue, id);
     });
@@ -187,7 +186,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     for (let node = 0; node < nodes; node++) {
       let cursor = "0";
       do {
-        const args = [cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "hash"];
+        const args = [cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "string"];
         const page = await this.#inTime(this.#link.sendTo(node, "SCAN", args));
         const [next, keys]: unknown[] = Array.isArray(page) ? page : [];
         cursor = asText(next ?? "0");
@@ -276,9 +275,7 @@ function readList(answer: unknown, nowUs: number): readonly Entry[] {
   const fields: readonly unknown[] = Array.isArray(answer) ? answer : [];
   const entries: Entry[] = [];
   for (let index = 0; index < fields.length; index += 2) {
-    const id = asText(fields[index]);
-    if (id === "") continue;
-    const entry = readRecord(id, asText(fields[index + 1]), nowUs);
+    const entry = readRecord(asText(fields[index]), asText(fields[index + 1]), nowUs);
     if (entry.expiresInMs > 0) entries.push(entry);
   }
   return entries.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));

@@ -28,10 +28,10 @@ interface Shape<Arg> {
 
 /** Each call, by the name of its Lua file. */
 export const calls: { readonly [Name in keyof CallArgs]: Shape<keyof CallArgs[Name] & string> } = {
-  append: { letter: "a", keys: ["queue", "order"], args: ["id", "ttlMs", "entry", "atOnce"] },
-  remove: { letter: "d", keys: ["queue", "order"], args: ["id", "seq"] },
-  evict: { letter: "e", keys: ["queue", "order", "evicted"], args: ["id", "seq"] },
-  renew: { letter: "r", keys: ["queue", "order", "evicted"], args: ["id", "seq", "ttlMs"] },
-  prune: { letter: "p", keys: ["queue", "order"], args: [] },
-  list: { letter: "l", keys: ["queue"], args: [] },
+  append: { letter: "a", keys: ["queue", "entries", "order"], args: ["id", "ttlMs", "entry", "atOnce"] },
+  remove: { letter: "d", keys: ["queue", "entries", "order"], args: ["id", "seq"] },
+  evict: { letter: "e", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq"] },
+  renew: { letter: "r", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq", "ttlMs"] },
+  prune: { letter: "p", keys: ["queue", "entries", "order"], args: [] },
+  list: { letter: "l", keys: ["queue", "entries"], args: [] },
 };

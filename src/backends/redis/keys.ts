@@ -2,9 +2,11 @@
 
 /** The keys of one queue; all of them in one slot. */
 export interface QueueKeys {
-  /** The entries: a hash from ids to records. */
+  /** The only entry, or what is known of all. */
   readonly queue: string;
-  /** Their order, once there is more than one. */
+  /** The entries once there is more than one: a hash from ids to records. */
+  readonly entries: string;
+  /** Their order. */
   readonly order: string;
   /** Who was evicted and has not asked since. */
   readonly evicted: string;
@@ -16,10 +18,10 @@ const guard = "\u0001";
 /** The keys of a queue: its name is the hash tag. */
 export function keysOf(prefix: string, name: string): QueueKeys {
   const queue = `${prefix}{${name.startsWith("}") || name.startsWith(guard) ? guard + name : name}}`;
-  return { queue, order: `${queue}:o`, evicted: `${queue}:e` };
+  return { queue, entries: `${queue}:e`, order: `${queue}:o`, evicted: `${queue}:x` };
 }
 
-/** The name of the queue that a key belongs to; null if it is none of ours, or not the key of entries. */
+/** The name of the queue that a key belongs to; null if it is none of ours, or not the first of its queue. */
 export function nameOfKey(prefix: string, key: string): string | null {
   if (!key.startsWith(`${prefix}{`) || !key.endsWith("}")) return null;
   const name = key.slice(prefix.length + 1, -1);
@@ -51,25 +53,4 @@ export function slotOf(key: string): number {
       crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
   }
   return crc % slots;
-}
-
-let tags: readonly string[] | null = null;
-
-/** A short hash tag for a slot: all 16,384 are searched for once, when the first is needed. */
-export function tagOfSlot(slot: number): string {
-  tags ??= searchTags();
-  return tags[slot] ?? "";
-}
-
-function searchTags(): readonly string[] {
-  const found: string[] = [];
-  let missing = slots;
-  for (let number = 0; missing > 0; number++) {
-    const tag = number.toString(36);
-    const slot = slotOf(tag);
-    if (found[slot] !== undefined) continue;
-    found[slot] = tag;
-    missing -= 1;
-  }
-  return found;
 }

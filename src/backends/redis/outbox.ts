@@ -22,8 +22,8 @@ import { ServerClock } from "./server-clock.ts";
 
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
-/** How many calls one script call carries at most: it blocks the server for less than some milliseconds. */
-const batchSize = 256;
+/** How many calls one script call carries at most: while the server works on one batch, we prepare the next. */
+const batchSize = 64;
 
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;

@@ -10,7 +10,7 @@ export function wholeMs(ttlMs: number): number {
 
 /**
  * An entry as scripts/append.lua takes it: "<mode>,<weight>,<permits>,<channel>\0<owner as JSON>\0<metadata>", the last
- * part only if there is metadata. The channel starts with "p" (plain) or "s" (sharded).
+ * part only if there is metadata.
  */
 export function packEntry(entry: NewEntry, owner: string, channel: string): string {
   const { mode, weight, permits, metadata } = entry;

@@ -7,20 +7,51 @@ local nowMs = math.floor(nowUs / 1000)
 local laterMs = math.ceil(nowUs / 1000)
 local lastGiven = 0
 local function text(number)
-  return string.format('%.0f', number)
+  if number < 1000000 then return string.format('%d', number) end
+  return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
 end
 local function nextSeq(last)
   lastGiven = math.max(nowUs, last + 1, lastGiven + 1)
   return lastGiven
-end
-local function seqOf(record)
-  return tonumber(string.match(record, '^%d+'))
 end
 local function expiryOf(record)
   return tonumber(string.match(record, '^%d+ (%d+)'))
 end
 local function isLive(record)
   return expiryOf(record) > nowMs
+end
+local function putAlone(queue, id, ttlMs, entry)
+  local seq, expiry = text(nextSeq(0)), text(laterMs + ttlMs)
+  if redis.call('SET', queue, id .. '\0' .. seq .. ' ' .. expiry .. ' ' .. entry, 'NX', 'PXAT', expiry) then
+    return seq
+  end
+  return nil
+end
+local function recordAlone(value, id)
+  if value and string.sub(value, 1, #id + 1) == id .. '\0' then return string.sub(value, #id + 2) end
+  return nil
+end
+local function removeAlone(queue, id, seq)
+  local value = redis.call('GET', queue)
+  if not value then return 0 end
+  local record = recordAlone(value, id)
+  if not record then return nil end
+  if seq ~= '' and string.match(record, '^%d+') ~= seq then return 0 end
+  redis.call('DEL', queue)
+  return isLive(record) and 1 or 0
+end
+local function renewAlone(queue, id, seq, ttlMs)
+  local record = recordAlone(redis.call('GET', queue), id)
+  if not record or string.match(record, '^%d+') ~= seq or not isLive(record) then return nil end
+  local expiry = laterMs + ttlMs
+  if expiry <= expiryOf(record) then return expiryOf(record) - laterMs end
+  local renewed = seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$')
+  redis.call('SET', queue, id .. '\0' .. renewed, 'PXAT', text(expiry))
+  return expiry - laterMs
+end
+local function define()
+local function seqOf(record)
+  return tonumber(string.match(record, '^%d+'))
 end
 local function modeOf(record)
   return string.match(record, '^%d+ %d+ (%a)')
@@ -32,14 +63,14 @@ local function permitsOf(record)
   return tonumber(string.match(record, '^%d+ %d+ %a,%d+,(%d+)'))
 end
 local function publish(record, message)
-  local sharded, channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([ps])([^%z]*)')
-  if channel then redis.call(sharded == 's' and 'SPUBLISH' or 'PUBLISH', channel, message) end
+  local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
+  if channel ~= '' then redis.call('PUBLISH', channel, message) end
 end
-local function open(queue, order)
-  local known = redis.call('HGET', queue, '')
-  local last, mixed, total, held, heldTo = string.match(known, '^(%d+) (%d) ?(%d*) ?(%d*) ?(%d*)$')
+local function open(queue, entries, order, known)
+  local last, mixed, total, held, heldTo = string.match(known, '^%z(%d+) (%d) ?(%d*) ?(%d*) ?(%d*)$')
   return {
-    key = queue,
+    queue = queue,
+    entries = entries,
     order = order,
     last = tonumber(last),
     mixed = mixed == '1',
@@ -50,12 +81,17 @@ local function open(queue, order)
   }
 end
 local function known(q)
-  local line = text(q.last) .. (q.mixed and ' 1' or ' 0')
+  local line = '\0' .. text(q.last) .. (q.mixed and ' 1' or ' 0')
   if not q.counted then return line end
   return line .. ' ' .. text(q.total) .. ' ' .. text(q.held) .. ' ' .. text(q.heldTo)
 end
 local function save(q)
-  redis.call('HSET', q.key, '', known(q))
+  redis.call('SET', q.queue, known(q), 'KEEPTTL')
+end
+local function outlive(q, expiry)
+  if redis.call('PEXPIREAT', q.queue, text(expiry), 'GT') == 0 then return end
+  redis.call('PEXPIREAT', q.entries, text(expiry))
+  redis.call('PEXPIREAT', q.order, text(expiry))
 end
 local function nearestBefore(q, seq)
   return redis.call('ZREVRANGEBYSCORE', q.order, '(' .. text(seq), '(0', 'LIMIT', 0, 1)[1]
@@ -73,17 +109,15 @@ local function countBefore(q, seq)
   return redis.call('ZCOUNT', q.order, '(0', '(' .. text(seq))
 end
 local function restore(q)
-  local fields = redis.call('HGETALL', q.key)
+  local fields = redis.call('HGETALL', q.entries)
   for i = 1, #fields, 2 do
     local id, record = fields[i], fields[i + 1]
-    if id ~= '' then
-      redis.call('ZADD', q.order, text(seqOf(record)), id)
-      if q.mixed and modeOf(record) == 'w' then
-        redis.call('ZADD', q.order, '-' .. text(seqOf(record)), '\0' .. id)
-      end
+    redis.call('ZADD', q.order, text(seqOf(record)), id)
+    if q.mixed and modeOf(record) == 'w' then
+      redis.call('ZADD', q.order, '-' .. text(seqOf(record)), '\0' .. id)
     end
   end
-  redis.call('PEXPIRE', q.order, redis.call('PTTL', q.key))
+  if #fields > 0 then redis.call('PEXPIRE', q.order, redis.call('PTTL', q.queue)) end
 end
 local function headSeq(q)
   local head = redis.call('ZRANGEBYSCORE', q.order, '(0', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -103,7 +137,7 @@ local function mark(q)
   end
 end
 local function drop(q, id, record)
-  redis.call('HDEL', q.key, id)
+  redis.call('HDEL', q.entries, id)
   redis.call('ZREM', q.order, id)
   q.changed = true
   if q.mixed then redis.call('ZREM', q.order, '\0' .. id) end
@@ -114,7 +148,7 @@ local function drop(q, id, record)
   end
 end
 local function live(q, id)
-  local record = redis.call('HGET', q.key, id)
+  local record = redis.call('HGET', q.entries, id)
   if record and isLive(record) then return record end
   drop(q, id, record)
   return nil
@@ -153,7 +187,7 @@ local function tellReaders(q)
   local run = redis.call('ZRANGEBYSCORE', q.order, '(' .. text(before), limit)
   local count = countBefore(q, before)
   local nearest = nearestBefore(q, before)
-  local nearestRecord = nearest and redis.call('HGET', q.key, nearest)
+  local nearestRecord = nearest and redis.call('HGET', q.entries, nearest)
   for _, id in ipairs(run) do
     local record = live(q, id)
     if record then
@@ -171,7 +205,7 @@ local function tellOfRoom(q)
       local seq, weight = seqOf(record), weightOf(record)
       if q.held + weight > (permitsOf(record) or 0) then break end
       local nearest = nearestBefore(q, seq)
-      local nearestRecord = nearest and redis.call('HGET', q.key, nearest)
+      local nearestRecord = nearest and redis.call('HGET', q.entries, nearest)
       tell(q, id, record, countBefore(q, seq), q.held, nearest, nearestRecord)
       q.held, q.heldTo = q.held + weight, seq
     end
@@ -184,7 +218,7 @@ end
 local function settle(q)
   local id, record = search(q, first)
   if not id then
-    redis.call('DEL', q.key, q.order)
+    redis.call('DEL', q.queue, q.entries, q.order)
     return false
   end
   if q.counted then
@@ -219,23 +253,20 @@ local function weightBefore(q, seq, count, permits)
   local weight = 0
   local near = redis.call('ZRANGEBYSCORE', q.order, '(0', '(' .. text(seq), 'LIMIT', 0, 128)
   for _, id in ipairs(near) do
-    local record = redis.call('HGET', q.key, id)
+    local record = redis.call('HGET', q.entries, id)
     if record then weight = weight + weightOf(record) end
   end
   if count <= #near then return weight end
   if seq <= q.heldTo then
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', q.order, '(0', '(' .. text(seq), 'LIMIT', 128, -1)) do
-      weight = weight + weightOf(redis.call('HGET', q.key, id))
+      weight = weight + weightOf(redis.call('HGET', q.entries, id))
     end
     return weight
   end
   return math.max(weight + count - #near, permits)
 end
-local function standAgain(queue, order, id, record)
+local function standAgain(q, id, record)
   local seq, expiry = seqOf(record), expiryOf(record)
-  if redis.call('HLEN', queue) == 1 then return standing(seq, expiry, 0, 0) end
-  local q = open(queue, order)
-  q.asking = id
   mark(q)
   if q.counted then pruneHolders(q) end
   local nearest, nearestRecord = search(q, nearestBefore, seq)
@@ -246,18 +277,15 @@ local function standAgain(queue, order, id, record)
   local weight = q.counted and weightBefore(q, seq, count, permitsOf(record) or 0) or count
   return standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
-local function putAlone(queue, id, ttlMs, entry)
-  local seq, expiry = text(nextSeq(0)), text(laterMs + ttlMs)
-  redis.call('HSET', queue, id, seq .. ' ' .. expiry .. ' ' .. entry)
-  redis.call('PEXPIREAT', queue, expiry)
-  return seq
-end
-local function unfold(queue, order, only, record)
+local function unfold(queue, entries, order, only, record)
   local seq, permits = seqOf(record), permitsOf(record)
-  redis.call('DEL', order)
+  local expiry = text(expiryOf(record))
+  redis.call('DEL', entries, order)
+  redis.call('HSET', entries, only, record)
+  redis.call('PEXPIREAT', entries, expiry)
   redis.call('ZADD', order, text(seq), only)
-  redis.call('PEXPIREAT', order, text(expiryOf(record)))
-  local q = { key = queue, order = order, last = seq, mixed = false, counted = permits ~= nil }
+  redis.call('PEXPIREAT', order, expiry)
+  local q = { queue = queue, entries = entries, order = order, last = seq, mixed = false, counted = permits ~= nil }
   if permits then
     local weight = weightOf(record)
     local fits = weight <= permits
@@ -287,10 +315,9 @@ local function putLast(q, id, ttlMs, entry, count, weight, nearest, nearestRecor
     end
     q.total = q.total + own
   end
-  redis.call('HSET', q.key, id, text(seq) .. ' ' .. text(expiry) .. ' ' .. entry, '', known(q))
-  if redis.call('PEXPIREAT', q.key, text(expiry), 'GT') == 1 then
-    redis.call('PEXPIREAT', q.order, text(expiry))
-  end
+  redis.call('HSET', q.entries, id, text(seq) .. ' ' .. text(expiry) .. ' ' .. entry)
+  save(q)
+  outlive(q, expiry)
   return standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 local function assertSameKind(counted, entry)
@@ -298,60 +325,63 @@ local function assertSameKind(counted, entry)
     error('MIXED the queue has entries of the other kind', 0)
   end
 end
-local function append(queue, order, id, ttlMs, entry, atOnce)
-  local fields = redis.call('HLEN', queue)
-  if fields == 0 then return putAlone(queue, id, ttlMs, entry) end
-  local record = redis.call('HGET', queue, id)
-  if record and isLive(record) then return standAgain(queue, order, id, record) end
-  if fields == 1 then
-    local only = redis.call('HGETALL', queue)
-    if not isLive(only[2]) then
+local function appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, record)
+  assertSameKind(permitsOf(record) ~= nil, entry)
+  local weight = weightOf(record)
+  local writer = modeOf(record) == 'w' and only or nil
+  if atOnce == '1' and not grants(entry, 1, weight, writer) then return false end
+  local q = unfold(queue, entries, order, only, record)
+  return putLast(q, id, ttlMs, entry, 1, weight, only, record, writer, writer and record)
+end
+local function append(queue, entries, order, id, ttlMs, entry, atOnce)
+  local value = redis.call('GET', queue)
+  if not value then return putAlone(queue, id, ttlMs, entry) end
+  local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
+  if only then
+    if not isLive(alone) then
       redis.call('DEL', queue)
       return putAlone(queue, id, ttlMs, entry)
     end
-    assertSameKind(permitsOf(only[2]) ~= nil, entry)
-    local weight = weightOf(only[2])
-    local writer = modeOf(only[2]) == 'w' and only[1] or nil
-    if atOnce == '1' and not grants(entry, 1, weight, writer) then return false end
-    local q = unfold(queue, order, only[1], only[2])
-    return putLast(q, id, ttlMs, entry, 1, weight, only[1], only[2], writer, writer and only[2])
+    if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
+    return appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, alone)
   end
-  local q = open(queue, order)
-  assertSameKind(q.counted, entry)
+  local q = open(queue, entries, order, value)
   q.asking = id
+  local record = redis.call('HGET', entries, id)
+  if record and isLive(record) then return standAgain(q, id, record) end
+  assertSameKind(q.counted, entry)
   mark(q)
   if record then drop(q, id, record) end
   local nearest, nearestRecord = search(q, final)
   local writer, writerRecord = nearest, nearestRecord
   if q.mixed then writer, writerRecord = search(q, writerBefore, q.last + 1) end
-  if q.counted and not grants(entry, 0, q.total, nil) then
+  if q.counted and nearest and not grants(entry, 0, q.total, nil) then
     pruneHolders(q)
     tellOfRoom(q)
     nearest, nearestRecord = search(q, final)
   end
-  if q.changed and not settle(q) then return putAlone(queue, id, ttlMs, entry) end
-  local count = redis.call('HLEN', queue) - 1
+  if (q.changed or not nearest) and not settle(q) then return putAlone(queue, id, ttlMs, entry) end
+  local count = redis.call('HLEN', entries)
   local weight = q.counted and q.total or count
   if atOnce == '1' and not grants(entry, count, weight, writer) then return false end
   return putLast(q, id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
-local function remove(queue, order, id, seq)
-  local record = redis.call('HGET', queue, id)
+local function remove(queue, entries, order, id, seq)
+  local removed = removeAlone(queue, id, seq)
+  if removed then return removed end
+  local value = redis.call('GET', queue)
+  if string.sub(value, 1, 1) ~= '\0' then return 0 end
+  local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  if redis.call('HLEN', queue) == 1 then
-    redis.call('DEL', queue)
-  else
-    local q = open(queue, order)
-    mark(q)
-    drop(q, id, record)
-    settle(q)
-  end
+  local q = open(queue, entries, order, value)
+  mark(q)
+  drop(q, id, record)
+  settle(q)
   return isLive(record) and 1 or 0
 end
-local function evict(queue, order, evicted, id, seq)
-  local record = redis.call('HGET', queue, id)
-  local removed = remove(queue, order, id, seq)
-  if removed == 0 then return 0 end
+local function evict(queue, entries, order, evicted, id, seq)
+  local record = recordAlone(redis.call('GET', queue), id) or redis.call('HGET', entries, id)
+  if remove(queue, entries, order, id, seq) == 0 then return 0 end
   local expiry = text(expiryOf(record))
   redis.call('HSET', evicted, id, string.match(record, '^%d+'))
   redis.call('PEXPIREAT', evicted, expiry, 'NX')
@@ -359,69 +389,86 @@ local function evict(queue, order, evicted, id, seq)
   publish(record, '\0' .. id .. '\0' .. queue)
   return 1
 end
-local function renew(queue, order, evicted, id, seq, ttlMs)
-  local record = redis.call('HGET', queue, id)
-  if not record or string.match(record, '^%d+') ~= seq then
-    if redis.call('HGET', evicted, id) ~= seq then return 0 end
-    redis.call('HDEL', evicted, id)
-    return -1
-  end
-  if not isLive(record) then
-    remove(queue, order, id, seq)
-    return 0
-  end
+local function renewInLine(queue, entries, order, id, seq, ttlMs)
+  local value = redis.call('GET', queue)
+  local record = value and string.sub(value, 1, 1) == '\0' and redis.call('HGET', entries, id)
+  if not record or string.match(record, '^%d+') ~= seq or not isLive(record) then return nil end
   local expiry = laterMs + ttlMs
   if expiry <= expiryOf(record) then return expiryOf(record) - laterMs end
-  redis.call('HSET', queue, id, seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$'))
-  if redis.call('PEXPIREAT', queue, text(expiry), 'GT') == 1 then
-    redis.call('PEXPIREAT', order, text(expiry))
-  end
+  redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$'))
+  outlive({ queue = queue, entries = entries, order = order }, expiry)
   return expiry - laterMs
 end
-local function prune(queue, order)
-  local fields = redis.call('HLEN', queue)
-  if fields > 1 then
-    local q = open(queue, order)
-    mark(q)
-    return settle(q) and 1 or 0
-  end
-  if fields == 1 and not isLive(redis.call('HVALS', queue)[1]) then
-    redis.call('DEL', queue)
-    return 0
-  end
-  return fields
+local function renew(queue, entries, order, evicted, id, seq, ttlMs)
+  local left = renewAlone(queue, id, seq, ttlMs) or renewInLine(queue, entries, order, id, seq, ttlMs)
+  if left then return left end
+  remove(queue, entries, order, id, seq)
+  if redis.call('HGET', evicted, id) ~= seq then return 0 end
+  redis.call('HDEL', evicted, id)
+  return -1
 end
-local function list(queue)
-  return redis.call('HGETALL', queue)
+local function prune(queue, entries, order)
+  local value = redis.call('GET', queue)
+  if not value then return 0 end
+  local alone = string.match(value, '^[^%z]+%z(.*)$')
+  if alone then return isLive(alone) and 1 or 0 end
+  local q = open(queue, entries, order, value)
+  mark(q)
+  return settle(q) and 1 or 0
 end
-local calls = {
-  a = { append, 2, 4 },
-  d = { remove, 2, 2 },
-  e = { evict, 3, 2 },
-  r = { renew, 3, 3 },
-  p = { prune, 2, 0 },
-  l = { list, 1, 0 },
-}
+local function list(queue, entries)
+  local only, record = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  if only then return { only, record } end
+  return redis.call('HGETALL', entries)
+end
+return { append = append, remove = remove, evict = evict, renew = renew, prune = prune, list = list }
+end
+local whole = nil
+local function run(call, keys, key, arguments, argument)
+  local given = {}
+  for i = 0, keys - 1 do given[#given + 1] = KEYS[key + i] end
+  for i = 1, arguments do given[#given + 1] = ARGV[argument + i] end
+  whole = whole or define()
+  return whole[call](unpack(given))
+end
+local function begin(call, key, argument)
+  if call == 'append' then return putAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2], ARGV[argument + 3]) end
+  if call == 'remove' then return removeAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2]) end
+  if call == 'renew' then return renewAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2], ARGV[argument + 3]) end
+  return nil
+end
+local function perform(call, keys, key, arguments, argument)
+  local result = begin(call, key, argument)
+  if result == nil then result = run(call, keys, key, arguments, argument) end
+  return result
+end
 local late = ARGV[1] ~= '0' and nowMs > tonumber(ARGV[1])
 local results = { text(nowUs) }
 local key, argument = 1, 2
 while argument <= #ARGV do
   local letter = ARGV[argument]
-  local call = calls[letter]
-  local given = {}
-  for i = 0, call[2] - 1 do given[#given + 1] = KEYS[key + i] end
-  for i = 1, call[3] do given[#given + 1] = ARGV[argument + i] end
-  local result
-  if late and letter == 'a' then
-    result = '!LATE'
+  local call, keys, arguments
+  if letter == 'a' then
+    call, keys, arguments = 'append', 3, 4
+  elseif letter == 'd' then
+    call, keys, arguments = 'remove', 3, 2
+  elseif letter == 'r' then
+    call, keys, arguments = 'renew', 4, 3
+  elseif letter == 'e' then
+    call, keys, arguments = 'evict', 4, 2
+  elseif letter == 'p' then
+    call, keys, arguments = 'prune', 3, 0
   else
-    local done
-    done, result = pcall(call[1], unpack(given))
-    if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
+    call, keys, arguments = 'list', 2, 0
   end
+  local done, result = true, '!LATE'
+  if not late or letter ~= 'a' then
+    done, result = pcall(perform, call, keys, key, arguments, argument)
+  end
+  if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
   results[#results + 1] = result
-  key = key + call[2]
-  argument = argument + call[3] + 1
+  key = key + keys
+  argument = argument + arguments + 1
 end
 return results
 `;

@@ -1,5 +1,5 @@
 -- Purpose: puts an entry at the tail of a queue, or finds it there again, and says what is ahead.
--- Keys: queue, order
+-- Keys: queue, entries, order
 -- Arguments: id, ttlMs, entry, atOnce
 -- Returns: the seq alone if nothing is ahead and the whole ttl is left; else { seq, expiry, count, weight, nearest,
 --   its record, nearest writer, its record }, where what does not exist is "" and a writer that is the nearest is "=";
@@ -31,24 +31,21 @@ local function weightBefore(q, seq, count, permits)
   local weight = 0
   local near = redis.call('ZRANGEBYSCORE', q.order, '(0', '(' .. text(seq), 'LIMIT', 0, 128)
   for _, id in ipairs(near) do
-    local record = redis.call('HGET', q.key, id)
+    local record = redis.call('HGET', q.entries, id)
     if record then weight = weight + weightOf(record) end
   end
   if count <= #near then return weight end
   if seq <= q.heldTo then
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', q.order, '(0', '(' .. text(seq), 'LIMIT', 128, -1)) do
-      weight = weight + weightOf(redis.call('HGET', q.key, id))
+      weight = weight + weightOf(redis.call('HGET', q.entries, id))
     end
     return weight
   end
   return math.max(weight + count - #near, permits)
 end
 
-local function standAgain(queue, order, id, record)
+local function standAgain(q, id, record)
   local seq, expiry = seqOf(record), expiryOf(record)
-  if redis.call('HLEN', queue) == 1 then return standing(seq, expiry, 0, 0) end
-  local q = open(queue, order)
-  q.asking = id
   mark(q)
   if q.counted then pruneHolders(q) end
   local nearest, nearestRecord = search(q, nearestBefore, seq)
@@ -60,20 +57,16 @@ local function standAgain(queue, order, id, record)
   return standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 
-local function putAlone(queue, id, ttlMs, entry)
-  local seq, expiry = text(nextSeq(0)), text(laterMs + ttlMs)
-  redis.call('HSET', queue, id, seq .. ' ' .. expiry .. ' ' .. entry)
-  redis.call('PEXPIREAT', queue, expiry)
-  return seq
-end
-
 -- Gives a queue of one entry an order.
-local function unfold(queue, order, only, record)
+local function unfold(queue, entries, order, only, record)
   local seq, permits = seqOf(record), permitsOf(record)
-  redis.call('DEL', order)
+  local expiry = text(expiryOf(record))
+  redis.call('DEL', entries, order)
+  redis.call('HSET', entries, only, record)
+  redis.call('PEXPIREAT', entries, expiry)
   redis.call('ZADD', order, text(seq), only)
-  redis.call('PEXPIREAT', order, text(expiryOf(record)))
-  local q = { key = queue, order = order, last = seq, mixed = false, counted = permits ~= nil }
+  redis.call('PEXPIREAT', order, expiry)
+  local q = { queue = queue, entries = entries, order = order, last = seq, mixed = false, counted = permits ~= nil }
   if permits then
     local weight = weightOf(record)
     local fits = weight <= permits
@@ -107,10 +100,9 @@ local function putLast(q, id, ttlMs, entry, count, weight, nearest, nearestRecor
     end
     q.total = q.total + own
   end
-  redis.call('HSET', q.key, id, text(seq) .. ' ' .. text(expiry) .. ' ' .. entry, '', known(q))
-  if redis.call('PEXPIREAT', q.key, text(expiry), 'GT') == 1 then
-    redis.call('PEXPIREAT', q.order, text(expiry))
-  end
+  redis.call('HSET', q.entries, id, text(seq) .. ' ' .. text(expiry) .. ' ' .. entry)
+  save(q)
+  outlive(q, expiry)
   return standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 
@@ -121,41 +113,45 @@ local function assertSameKind(counted, entry)
   end
 end
 
-local function append(queue, order, id, ttlMs, entry, atOnce)
-  local fields = redis.call('HLEN', queue)
-  if fields == 0 then return putAlone(queue, id, ttlMs, entry) end
-  local record = redis.call('HGET', queue, id)
-  if record and isLive(record) then return standAgain(queue, order, id, record) end
+local function appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, record)
+  assertSameKind(permitsOf(record) ~= nil, entry)
+  local weight = weightOf(record)
+  local writer = modeOf(record) == 'w' and only or nil
+  if atOnce == '1' and not grants(entry, 1, weight, writer) then return false end
+  local q = unfold(queue, entries, order, only, record)
+  return putLast(q, id, ttlMs, entry, 1, weight, only, record, writer, writer and record)
+end
 
-  if fields == 1 then
-    local only = redis.call('HGETALL', queue)
-    if not isLive(only[2]) then
+local function append(queue, entries, order, id, ttlMs, entry, atOnce)
+  local value = redis.call('GET', queue)
+  if not value then return putAlone(queue, id, ttlMs, entry) end
+  local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
+  if only then
+    if not isLive(alone) then
       redis.call('DEL', queue)
       return putAlone(queue, id, ttlMs, entry)
     end
-    assertSameKind(permitsOf(only[2]) ~= nil, entry)
-    local weight = weightOf(only[2])
-    local writer = modeOf(only[2]) == 'w' and only[1] or nil
-    if atOnce == '1' and not grants(entry, 1, weight, writer) then return false end
-    local q = unfold(queue, order, only[1], only[2])
-    return putLast(q, id, ttlMs, entry, 1, weight, only[1], only[2], writer, writer and only[2])
+    if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
+    return appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, alone)
   end
 
-  local q = open(queue, order)
-  assertSameKind(q.counted, entry)
+  local q = open(queue, entries, order, value)
   q.asking = id
+  local record = redis.call('HGET', entries, id)
+  if record and isLive(record) then return standAgain(q, id, record) end
+  assertSameKind(q.counted, entry)
   mark(q)
   if record then drop(q, id, record) end
   local nearest, nearestRecord = search(q, final)
   local writer, writerRecord = nearest, nearestRecord
   if q.mixed then writer, writerRecord = search(q, writerBefore, q.last + 1) end
-  if q.counted and not grants(entry, 0, q.total, nil) then
+  if q.counted and nearest and not grants(entry, 0, q.total, nil) then
     pruneHolders(q)
     tellOfRoom(q)
     nearest, nearestRecord = search(q, final)
   end
-  if q.changed and not settle(q) then return putAlone(queue, id, ttlMs, entry) end
-  local count = redis.call('HLEN', queue) - 1
+  if (q.changed or not nearest) and not settle(q) then return putAlone(queue, id, ttlMs, entry) end
+  local count = redis.call('HLEN', entries)
   local weight = q.counted and q.total or count
   if atOnce == '1' and not grants(entry, count, weight, writer) then return false end
   return putLast(q, id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)

@@ -1,12 +1,11 @@
 -- Purpose: takes somebody else's entry out, tells its owner, and leaves word for its next renewal.
--- Keys: queue, order, evicted
+-- Keys: queue, entries, order, evicted
 -- Arguments: id, seq
 -- Returns: 1 if it was there and had not expired, with that seq unless that is "", else 0
 
-local function evict(queue, order, evicted, id, seq)
-  local record = redis.call('HGET', queue, id)
-  local removed = remove(queue, order, id, seq)
-  if removed == 0 then return 0 end
+local function evict(queue, entries, order, evicted, id, seq)
+  local record = recordAlone(redis.call('GET', queue), id) or redis.call('HGET', entries, id)
+  if remove(queue, entries, order, id, seq) == 0 then return 0 end
   -- No longer than the entry would have lived: by then its owner has asked, or has died.
   local expiry = text(expiryOf(record))
   redis.call('HSET', evicted, id, string.match(record, '^%d+'))

@@ -1,8 +1,10 @@
 -- Purpose: shows a queue without changing it.
--- Keys: queue
+-- Keys: queue, entries
 -- Arguments: none
--- Returns: fields and values of the queue, in no order: ids and records, and what is known of the whole
+-- Returns: ids and their records, in no order
 
-local function list(queue)
-  return redis.call('HGETALL', queue)
+local function list(queue, entries)
+  local only, record = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  if only then return { only, record } end
+  return redis.call('HGETALL', entries)
 end

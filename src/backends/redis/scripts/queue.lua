@@ -1,42 +1,15 @@
--- Purpose: what all calls share: the moment of the call, records, and one queue with those whom a change has granted.
+-- Purpose: a queue with more than one entry, and those whom a change of it has granted.
 -- Keys: none of its own
 -- Arguments: none of its own
 -- Returns: nothing, it only defines
 --
--- A queue of one entry is a hash with one field: the entry's id and its record. A second entry adds the field "" with
--- what is known of the whole queue, and a sorted set: each id by its seq and, once a reader has joined, each writer a
--- second time, as "\0" and its id by its negative seq. Both keys expire with the entry that lives longest.
---
--- A record is "<seq> <expiry in ms> <mode>,<weight>,<permits>,<channel>\0<rest>". Numbers stay below 2^53; they are
--- written by text(), since Lua's own way keeps 14 digits.
-
-local time = redis.call('TIME')
-local nowUs = time[1] * 1000000 + time[2]
-local nowMs = math.floor(nowUs / 1000)
--- The end of this millisecond: what is left of a life is counted from here, so that it is never rounded up.
-local laterMs = math.ceil(nowUs / 1000)
-local lastGiven = 0
-
-local function text(number)
-  return string.format('%.0f', number)
-end
-
--- Above all earlier ones of the queue, and of this call: a queue that was emptied remembers nothing.
-local function nextSeq(last)
-  lastGiven = math.max(nowUs, last + 1, lastGiven + 1)
-  return lastGiven
-end
+-- The queue of one entry is a string: its id, "\0" and its record. A second entry makes it "\0" and what is known of the
+-- whole queue; then the key "entries" has the records by id, and "order" is a sorted set: each id by its seq and, once a reader
+-- has joined, each writer a second time, as "\0" and its id by its negative seq. All of them expire with the entry that
+-- lives longest.
 
 local function seqOf(record)
   return tonumber(string.match(record, '^%d+'))
-end
-
-local function expiryOf(record)
-  return tonumber(string.match(record, '^%d+ (%d+)'))
-end
-
-local function isLive(record)
-  return expiryOf(record) > nowMs
 end
 
 local function modeOf(record)
@@ -53,17 +26,17 @@ local function permitsOf(record)
 end
 
 local function publish(record, message)
-  local sharded, channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([ps])([^%z]*)')
-  if channel then redis.call(sharded == 's' and 'SPUBLISH' or 'PUBLISH', channel, message) end
+  local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
+  if channel ~= '' then redis.call('PUBLISH', channel, message) end
 end
 
 -- What is known of a queue with an order: the last seq; whether readers have joined; for permits the weight of all, the
 -- weight of those who hold and the seq of the last of them.
-local function open(queue, order)
-  local known = redis.call('HGET', queue, '')
-  local last, mixed, total, held, heldTo = string.match(known, '^(%d+) (%d) ?(%d*) ?(%d*) ?(%d*)$')
+local function open(queue, entries, order, known)
+  local last, mixed, total, held, heldTo = string.match(known, '^%z(%d+) (%d) ?(%d*) ?(%d*) ?(%d*)$')
   return {
-    key = queue,
+    queue = queue,
+    entries = entries,
     order = order,
     last = tonumber(last),
     mixed = mixed == '1',
@@ -75,13 +48,20 @@ local function open(queue, order)
 end
 
 local function known(q)
-  local line = text(q.last) .. (q.mixed and ' 1' or ' 0')
+  local line = '\0' .. text(q.last) .. (q.mixed and ' 1' or ' 0')
   if not q.counted then return line end
   return line .. ' ' .. text(q.total) .. ' ' .. text(q.held) .. ' ' .. text(q.heldTo)
 end
 
 local function save(q)
-  redis.call('HSET', q.key, '', known(q))
+  redis.call('SET', q.queue, known(q), 'KEEPTTL')
+end
+
+-- Lets all keys of a queue live as long as its entries.
+local function outlive(q, expiry)
+  if redis.call('PEXPIREAT', q.queue, text(expiry), 'GT') == 0 then return end
+  redis.call('PEXPIREAT', q.entries, text(expiry))
+  redis.call('PEXPIREAT', q.order, text(expiry))
 end
 
 local function nearestBefore(q, seq)
@@ -105,17 +85,15 @@ end
 
 -- A server that evicts keys may have taken the order alone: the records have all of it.
 local function restore(q)
-  local fields = redis.call('HGETALL', q.key)
+  local fields = redis.call('HGETALL', q.entries)
   for i = 1, #fields, 2 do
     local id, record = fields[i], fields[i + 1]
-    if id ~= '' then
-      redis.call('ZADD', q.order, text(seqOf(record)), id)
-      if q.mixed and modeOf(record) == 'w' then
-        redis.call('ZADD', q.order, '-' .. text(seqOf(record)), '\0' .. id)
-      end
+    redis.call('ZADD', q.order, text(seqOf(record)), id)
+    if q.mixed and modeOf(record) == 'w' then
+      redis.call('ZADD', q.order, '-' .. text(seqOf(record)), '\0' .. id)
     end
   end
-  redis.call('PEXPIRE', q.order, redis.call('PTTL', q.key))
+  if #fields > 0 then redis.call('PEXPIRE', q.order, redis.call('PTTL', q.queue)) end
 end
 
 local function headSeq(q)
@@ -139,7 +117,7 @@ local function mark(q)
 end
 
 local function drop(q, id, record)
-  redis.call('HDEL', q.key, id)
+  redis.call('HDEL', q.entries, id)
   redis.call('ZREM', q.order, id)
   q.changed = true
   if q.mixed then redis.call('ZREM', q.order, '\0' .. id) end
@@ -152,7 +130,7 @@ end
 
 -- The record of an entry; one that has expired is taken out.
 local function live(q, id)
-  local record = redis.call('HGET', q.key, id)
+  local record = redis.call('HGET', q.entries, id)
   if record and isLive(record) then return record end
   drop(q, id, record)
   return nil
@@ -199,7 +177,7 @@ local function tellReaders(q)
   local run = redis.call('ZRANGEBYSCORE', q.order, '(' .. text(before), limit)
   local count = countBefore(q, before)
   local nearest = nearestBefore(q, before)
-  local nearestRecord = nearest and redis.call('HGET', q.key, nearest)
+  local nearestRecord = nearest and redis.call('HGET', q.entries, nearest)
   for _, id in ipairs(run) do
     local record = live(q, id)
     if record then
@@ -219,7 +197,7 @@ local function tellOfRoom(q)
       local seq, weight = seqOf(record), weightOf(record)
       if q.held + weight > (permitsOf(record) or 0) then break end
       local nearest = nearestBefore(q, seq)
-      local nearestRecord = nearest and redis.call('HGET', q.key, nearest)
+      local nearestRecord = nearest and redis.call('HGET', q.entries, nearest)
       tell(q, id, record, countBefore(q, seq), q.held, nearest, nearestRecord)
       q.held, q.heldTo = q.held + weight, seq
     end
@@ -236,7 +214,7 @@ end
 local function settle(q)
   local id, record = search(q, first)
   if not id then
-    redis.call('DEL', q.key, q.order)
+    redis.call('DEL', q.queue, q.entries, q.order)
     return false
   end
   if q.counted then
