@@ -432,27 +432,27 @@ async function measureRenewals({ hold }, _budget, job) {
 
 /** Microseconds per hand-over at the head of a queue this long. @param {Subject} subject @param {number} waiters @param {Budget} budget */
 async function handOverMicros({ request }, waiters, { measureMs }) {
-  let [started, firstAt, lastAt, on] = [0, 0, 0, true];
-  const until = () => performance.now() - firstAt > measureMs || started >= waiters;
-  let release = () => {};
-  const holder = request("queue", () => new Promise((resolve) => (release = () => resolve(undefined))));
+  /** @type {number[]} */
+  const entered = [];
+  let leave = () => {};
+  const holder = request("queue", () => new Promise((resolve) => (leave = () => resolve(undefined))));
   await pause(50);
-  const queued = [];
-  for (let index = 0; index < waiters; index++) {
-    queued.push(
-      request("queue", async () => {
-        if (!on) return;
-        started += 1;
-        lastAt = performance.now();
-        if (started === 1) firstAt = lastAt;
-        else if (until()) on = false;
-      }).catch(() => {}),
-    );
-    if (index % 200 === 199) await pause(10);
-  }
-  await pause(500);
-  release();
+  const queueUp = async (/** @type {() => Promise<void>} */ section) => {
+    for (let index = 0; index < waiters; index++) {
+      request("queue", section).catch(() => {});
+      if (index % 200 === 199) await pause(10);
+    }
+    await pause(500);
+    leave();
+  };
+  await new Promise((resolve) => {
+    const section = async () => {
+      entered.push(performance.now());
+      const elapsedMs = (entered.at(-1) ?? 0) - (entered[0] ?? 0);
+      if (entered.length === waiters || elapsedMs > measureMs) resolve(undefined);
+    };
+    void queueUp(section);
+  });
   await holder;
-  while (on && started < waiters) await pause(1);
-  return ((lastAt - firstAt) * 1000) / (started - 1);
+  return (((entered.at(-1) ?? 0) - (entered[0] ?? 0)) * 1000) / (entered.length - 1);
 }
