@@ -15,6 +15,9 @@ export interface Workload {
   readonly waitMs: number;
 }
 
+/** A moment, on the clock of a history. */
+export const now = (): bigint => process.hrtime.bigint();
+
 /** How often a holder writes down until when it believes, in milliseconds. */
 const lookMs = 50;
 
@@ -118,5 +121,5 @@ export class Recorded {
 
 /** Until when a holder believes, on the clock of the history. */
 function believedUntil(lock: Lock): bigint {
-  return process.hrtime.bigint() + BigInt(Math.floor(lock.validForMs * 1e6));
+  return now() + BigInt(Math.floor(lock.validForMs * 1e6));
 }

@@ -13,7 +13,7 @@ interface KnownBug {
 /** From etcd's changelogs. A line that is not named never had the bug, or never got the fix if it is older than all. */
 const knownBugs: readonly KnownBug[] = [
   {
-    about: "a leader that was stuck revokes leases that are alive, and answers keep-alives of others",
+    about: "a leader whose disk is stuck revokes leases that are alive, and answers keep-alives of others",
     fixedIn: ["3.4.31", "3.5.13"],
   },
   { about: "a watch loses events after a compaction", fixedIn: ["3.4.31", "3.5.13"] },
@@ -40,7 +40,10 @@ export async function examine(calls: Calls): Promise<readonly Finding[]> {
       .filter(({ alarm }) => alarm !== alarmType.none)
       .map(({ memberId, alarm }): Finding => ofAlarm(memberId, alarm)),
     ...(alarms.length === 0 ? [ok("alarms", "none")] : []),
-    ok("clocks", "lives are counted by the leader's monotonic clock: steps of wall clocks do not end leases"),
+    ok("clocks", "the leader's monotonic clock ends leases: steps of wall clocks do not"),
+    ...(members.length > 1
+      ? [ok("frozen leaders", "one may end leases that are alive: let resources check tokens")]
+      : []),
   ];
 }
 

@@ -95,7 +95,7 @@ export class Guards {
   #told(own: OwnEntry, events: readonly WatchEvent[]): void {
     const gone = events.find(({ type }) => type === eventType.delete);
     if (gone === undefined || !this.#standing.has(own)) return;
-    own.evicted ||= saysEvicted(gone.prevKv?.value);
+    own.ended = saysEvicted(gone.prevKv?.value) ? "evicted" : "gone";
     this.#listener?.(own.queue, own.id);
   }
 }

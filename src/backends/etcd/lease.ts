@@ -24,8 +24,8 @@ export interface OwnEntry {
   sweepAt: number;
   /** How often it is taken out before it is forgotten. */
   sweeps: number;
-  /** Whether the store has told that somebody took it out by force. */
-  evicted: boolean;
+  /** What the store has told of its end: that it is gone, or that somebody took it out by force. */
+  ended: "gone" | "evicted" | null;
 }
 
 /** A lease, as far as this client knows. */

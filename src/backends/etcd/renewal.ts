@@ -27,6 +27,8 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
     const own = store.own(queue, id);
     return own?.seq === seq ? own : undefined;
   });
+  const told = owns.map((own) => own?.ended ?? null);
+  if (!told.includes(null)) return renewals.map((_, index) => goneBy(store, owns[index], told[index]));
   const kept = await keepAll(store, new Set(owns.flatMap((own) => own?.lease ?? [])));
   const { found, term } = await lookAll(store, renewals, owns);
   const answers = renewals.map(async (renewal, index): Promise<Renewed> => {
@@ -80,12 +82,18 @@ function adopt(store: EtcdStore, { queue, id, seq, ttlMs }: Renewal, { key, leas
   return store.remember(queue, id, keyText, seq, store.leases.adopt(lease, ttlMs));
 }
 
+/** The store has told already that the entry has left, and how. */
+function goneBy(store: EtcdStore, own: OwnEntry | undefined, how: OwnEntry["ended"] | undefined): Renewed {
+  if (own !== undefined) store.forget(own);
+  return { outcome: "gone", evicted: how === "evicted" };
+}
+
 async function gone(store: EtcdStore, renewal: Renewal, own: OwnEntry | undefined): Promise<Renewed> {
   const { queue, id, seq } = renewal;
   const keys = own === undefined ? keysOf(store, queue, id) : [own.key];
-  const known = own?.evicted === true;
+  const ended = own?.ended ?? null;
+  if (ended !== null) return goneBy(store, own, ended);
   if (own !== undefined) store.forget(own);
-  if (known) return { outcome: "gone", evicted: true };
   const told = await Promise.all(keys.map((key) => wasEvicted(store, key, seq)));
   return { outcome: "gone", evicted: told.includes(true) };
 }

@@ -62,7 +62,7 @@ export class EtcdStore {
   remember(queue: string, id: string, key: string, seq: bigint | null, lease: Lease): OwnEntry {
     const before = this.own(queue, id);
     const sweeps = seq === null ? doubtfulSweeps : 1;
-    const own: OwnEntry = { queue, id, key, seq, lease, until: 0, sweepAt: 0, sweeps, evicted: false };
+    const own: OwnEntry = { queue, id, key, seq, lease, until: 0, sweepAt: 0, sweeps, ended: null };
     this.#own.set(this.#nameOf(queue, id), own);
     this.leases.hold(own);
     if (before !== undefined) {
