@@ -21,13 +21,22 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
     const { zookeeperBackend, zookeeperUrl } = await import("./backends/zookeeper/index.ts");
     return zookeeperBackend(zookeeperUrl(url));
   },
+  "sqlite:": async (url) => {
+    const { sqliteBackend } = await import("./backends/sqlite/index.ts");
+    const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
+    return sqliteBackend({ path: path === "" ? undefined : path });
+  },
 };
 
 /**
- * Connects to a store. A URL names it ("memory:" is shared by all of this process that give the same URL); or give a
- * backend made by one of the factories.
+ * Connects to a store. Without an argument it is a SQLite file that all processes of this user on this machine share.
+ * A URL names another ("sqlite:/path" is a file, "memory:" is shared by all of this process that give the same URL); or
+ * give a backend made by one of the factories.
  */
-export async function connect(store: string | Backend, options: ConnectOptions = {}): Promise<LockManager> {
+export async function connect(
+  store: string | Backend = "sqlite:",
+  options: ConnectOptions = {},
+): Promise<LockManager> {
   const backend = typeof store === "string" ? await openBackend(store) : store;
   if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
   try {
