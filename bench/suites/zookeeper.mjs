@@ -47,7 +47,8 @@ export const suite = {
         if (request === null) {
           return { pair_p50: await curatorPair(context.folder, hostsOf(context), measureMs) };
         }
-        return { pair_p50: await pairMicros(() => request("pair", idle), { ...budget, measureMs }) };
+        const warmUpMs = Math.max(3_000, budget.warmUpMs);
+        return { pair_p50: await pairMicros(() => request("pair", idle), { warmUpMs, measureMs }) };
       },
     },
     handoff: {
@@ -186,7 +187,7 @@ async function handOver({ context, request }, budget, job, shape) {
     return { ...found, requests };
   }
   const before = await received(context);
-  const warmUpMs = budget.warmUpMs;
+  const warmUpMs = Math.max(3_000, budget.warmUpMs);
   const found = await loopFleet(job, { ...shape, holdMs, warmUpMs, measureMs });
   // The warm-up's requests are in it, and so are its turns, as far as they can be told.
   const turns = found.acquisitions * (1 + warmUpMs / measureMs);

@@ -29,7 +29,13 @@ export function takingCases(open: () => Promise<WebLocksStore>): void {
     onStore(open, "leaves nothing in the queue when it got null", async ({ locks, others }) => {
       const held = await hold(locks, "a");
       const gate = deferred();
-      const refused = others.request("a", { ifAvailable: true }, () => gate.promise);
+      const called = deferred();
+      const refused = others.request("a", { ifAvailable: true }, () => {
+        called.resolve();
+        return gate.promise;
+      });
+      // A store that takes its time must have refused it before the holder leaves.
+      await called.promise;
       held.letGo();
       await held.ended;
       expect(await locks.request("a", { ifAvailable: true }, (lock) => lock !== null)).toBe(true);

@@ -12,7 +12,6 @@ import type {
   Traits,
 } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
-import { LockError } from "../../core/errors.ts";
 import { type AppendContext, join, look } from "./append.ts";
 import { type Acl, hasZooCode, type ZooSession } from "./client/index.ts";
 import type { NodeEntry } from "./data.ts";
@@ -85,37 +84,43 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     this.#context = { clock, paths, layout, acl, owns: this.#owns, viewer: this.#viewer, isLost };
   }
 
-  async append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
-    this.#assertOpen();
-    const answer = this.#told("append", () => this.#append(queue, entry));
+  append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
+    const answer = this.#append(queue, entry);
     const appending = { queue, answer };
+    const end = (): void => void this.#appending.delete(appending);
     this.#appending.add(appending);
-    try {
-      return await answer;
-    } finally {
-      this.#appending.delete(appending);
-    }
+    answer.then(end, end);
+    return answer;
   }
 
   async #append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
+    this.#assertOpen();
     const key = `${queue}\n${entry.id}`;
-    // An append with the same id that is under way is this one: it says which entry is meant.
-    await this.#joining.get(key)?.catch(() => null);
-    const own = this.#owns.find(queue, entry.id);
-    if (own?.state === "live") {
-      const said = await look(this.#context, own);
-      if (said !== null) return said;
-      await this.#owns.guard(own);
-    } else {
-      await own?.deletion;
-    }
-    const joining = this.#join(queue, entry);
-    this.#joining.set(key, joining);
     try {
+      // An append with the same id that is under way is this one: it says which entry is meant.
+      for (let same = this.#joining.get(key); same !== undefined; same = this.#joining.get(key)) {
+        await same.catch(() => null);
+      }
+      const own = this.#owns.find(queue, entry.id);
+      const found = own === undefined ? null : await this.#found(own);
+      if (found !== null) return found;
+      const joining = this.#join(queue, entry).finally(() => this.#joining.delete(key));
+      this.#joining.set(key, joining);
       return await joining;
-    } finally {
-      if (this.#joining.get(key) === joining) this.#joining.delete(key);
+    } catch (error) {
+      throw this.#closing === null ? asFailure(error, "append") : closedError();
     }
+  }
+
+  /** Where an entry of ours stands; null if it has left. */
+  async #found(own: Own): Promise<Snapshot | null> {
+    if (own.state !== "live") {
+      await own.deletion;
+      return null;
+    }
+    const said = await look(this.#context, own);
+    if (said === null) await this.#owns.guard(own);
+    return said;
   }
 
   async #join(queue: string, entry: NewEntry, tries = 1): Promise<Snapshot | null> {
@@ -185,12 +190,17 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
 
   async remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     this.#assertOpen();
-    return this.#told("remove", () => this.#remove(queue, id, evict, seq));
+    const own = this.#owns.find(queue, id);
+    if (own === undefined) return this.#told("remove", () => this.#removeOther(queue, id, seq));
+    if (seq !== undefined && own.seq !== seq) return false;
+    const wasLive = own.state === "live" && own.expiresAt > this.#clock.recent();
+    // This goes on until the node is gone or its session is, and so does not take longer than a session.
+    const deleted = await this.#owns.delete(own, evict);
+    if (deleted && evict && wasLive) this.#owns.onEvicted?.(queue, id);
+    return deleted && wasLive;
   }
 
-  async #remove(queue: string, id: string, evict: boolean, seq: bigint | undefined): Promise<boolean> {
-    const own = this.#owns.find(queue, id);
-    if (own !== undefined) return this.#removeOwn(own, evict, seq);
+  async #removeOther(queue: string, id: string, seq: bigint | undefined): Promise<boolean> {
     const found = await this.#find(queue, id);
     if (found === null || (seq !== undefined && found.seq !== seq)) return false;
     try {
@@ -200,27 +210,6 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
       if (hasZooCode(error, "noNode")) return false;
       throw error;
     }
-  }
-
-  async #removeOwn(own: Own, evict: boolean, seq: bigint | undefined): Promise<boolean> {
-    if (seq !== undefined && own.seq !== seq) return false;
-    const wasLive = own.state === "live";
-    const expired = own.expiresAt <= this.#clock.now();
-    const deleted = await this.#inTime(this.#owns.delete(own, evict));
-    if (deleted && evict && wasLive) this.#owns.onEvicted?.(own.queue, own.asked.id);
-    return deleted && wasLive && !expired;
-  }
-
-  /** Deleting goes on for as long as the session lives; whoever asked for it does not wait for that. */
-  #inTime(deletion: Promise<boolean>): Promise<boolean> {
-    const { reachMs } = this.#setup;
-    return new Promise((resolve, reject) => {
-      const late = this.#clock.after(reachMs, () => {
-        const text = "the store has not answered yet whether the entry is out: it is being tried on";
-        reject(new LockError("LOCK_OUTCOME_UNKNOWN", text, { backend: this.name }));
-      });
-      void deletion.then(resolve, reject).finally(() => late.cancel());
-    });
   }
 
   #find(queue: string, id: string): Promise<NodeEntry | null> {

@@ -11,28 +11,25 @@ export class Turn {
   /** Whether its node has been made. */
   made = false;
   private readonly lane: Lane;
-  /** Resolves when its node has been made, or will not be. */
-  private readonly over: Promise<void>;
-  private endWait: () => void = () => {};
+  /** Told when its node has been made, or will not be. */
+  private readonly waiters: Array<() => void> = [];
 
   constructor(session: object, lane: Lane) {
     this.session = session;
     this.lane = lane;
-    this.over = new Promise((resolve) => {
-      this.endWait = resolve;
-    });
   }
 
   /** Resolves when all that were asked earlier have their nodes; null if they have. */
   earlier(): Promise<unknown> | null {
     const unmade = this.lane.earlierThan(this).filter((turn) => !turn.made);
-    return unmade.length === 0 ? null : Promise.all(unmade.map(({ over }) => over));
+    if (unmade.length === 0) return null;
+    return Promise.all(unmade.map(({ waiters }) => new Promise<void>((resolve) => waiters.push(resolve))));
   }
 
   /** Its node has been made, after all earlier ones. */
   done(): void {
     this.made = true;
-    this.endWait();
+    for (const tell of this.waiters.splice(0)) tell();
     this.lane.advance();
   }
 

@@ -30,7 +30,7 @@ export class Own {
   ahead: Array<Own | string> | null = null;
   /** Resolves when its node is surely gone: true if it was we who deleted it. */
   deletion: Promise<boolean> | null = null;
-  readonly #onGone = new Set<() => void>();
+  #onGone: Set<() => void> | null = null;
 
   constructor(
     queue: string,
@@ -65,8 +65,9 @@ export class Own {
 
   /** Calls back once, when its node is gone. */
   onGone(listener: () => void): () => void {
+    this.#onGone ??= new Set();
     this.#onGone.add(listener);
-    return () => this.#onGone.delete(listener);
+    return () => this.#onGone?.delete(listener);
   }
 
   /** A node of somebody else that was ahead has left. */
@@ -79,9 +80,9 @@ export class Own {
     this.state = "gone";
     // Or each would keep all that ever were ahead of it.
     this.ahead = null;
-    const listeners = [...this.#onGone];
-    this.#onGone.clear();
-    for (const listener of listeners) listener();
+    const listeners = this.#onGone;
+    this.#onGone = null;
+    if (listeners !== null) for (const listener of listeners) listener();
   }
 }
 
@@ -152,10 +153,7 @@ export class OwnEntries {
   /** Takes an entry out. Goes on in the background until its node is gone, or its session. */
   delete(own: Own, evict: boolean): Promise<boolean> {
     if (own.state === "live") own.state = "leaving";
-    own.deletion ??= this.#delete(own).then((wasThere) => {
-      this.#end(own, evict && wasThere);
-      return wasThere;
-    });
+    own.deletion ??= this.#delete(own, evict);
     return own.deletion;
   }
 
@@ -213,7 +211,13 @@ export class OwnEntries {
     this.onEvicted?.(own.queue, own.asked.id);
   }
 
-  async #delete(own: Own): Promise<boolean> {
+  async #delete(own: Own, evict: boolean): Promise<boolean> {
+    const wasThere = await this.#deleteNode(own);
+    this.#end(own, evict && wasThere);
+    return wasThere;
+  }
+
+  async #deleteNode(own: Own): Promise<boolean> {
     for (let doubtful = false; ;) {
       try {
         await own.session.delete(own.path);

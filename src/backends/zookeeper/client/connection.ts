@@ -8,17 +8,8 @@ import type { Clock, Timer } from "../../../core/clock.ts";
 import { connectionLoss, MalformedFrame, refusal, type ZooError, zooCodes } from "./errors.ts";
 import { FrameSplitter } from "./frames.ts";
 import type { Host } from "./hosts.ts";
-import { JuteReader, type JuteWriter } from "./jute.ts";
-import {
-  ops,
-  readEvent,
-  readHeader,
-  readWelcome,
-  request,
-  type WatchEvent,
-  type Welcome,
-  xids,
-} from "./wire.ts";
+import { JuteReader, JuteWriter } from "./jute.ts";
+import { ops, readEvent, readHeader, readWelcome, type WatchEvent, type Welcome, xids } from "./wire.ts";
 
 /** A request that is to be sent, or has been sent and not been answered. */
 export interface Asked {
@@ -70,7 +61,8 @@ export class Connection {
   #pingTimer: Timer | null = null;
   #silenceMs: number;
   #silenceTimer: Timer | null = null;
-  #corked = false;
+  readonly #out = new JuteWriter();
+  #flushing = false;
 
   constructor(
     host: Host,
@@ -113,16 +105,21 @@ export class Connection {
 
   send(asked: Asked): void {
     this.#xid = this.#xid === 0x7fff_ffff ? 1 : this.#xid + 1;
-    this.#sentAt = this.#clock.now();
+    // Earlier than now, if anything: what is counted from it ends early.
+    this.#sentAt = this.#clock.recent();
     this.#sent.push({ xid: this.#xid, asked, sentAt: this.#sentAt });
     this.sendAside(this.#xid, asked);
   }
 
   /** Sends what is not answered in turn. */
-  sendAside(xid: number, { op, write }: Pick<Asked, "op" | "write">): void {
-    const writer = request(xid, op);
-    write(writer);
-    this.#write(writer.frame());
+  sendAside(xid: number, asked: Pick<Asked, "op" | "write">): void {
+    this.#out.int(xid).int(asked.op);
+    asked.write(this.#out);
+    this.#out.finish();
+    if (this.#flushing) return;
+    this.#flushing = true;
+    // What is written in one turn of the event loop travels together.
+    process.nextTick(this.#flush);
   }
 
   /** Ends it; whoever waits is told that the answer will not come. */
@@ -145,22 +142,14 @@ export class Connection {
     this.#socket.write(this.#hello);
   }
 
-  /** What is written in one turn of the event loop travels together. */
-  #write(frame: Buffer): void {
-    if (!this.#corked) {
-      this.#corked = true;
-      this.#socket.cork();
-      process.nextTick(() => {
-        this.#corked = false;
-        this.#socket.uncork();
-      });
-    }
-    this.#socket.write(frame);
-  }
+  #flush = (): void => {
+    this.#flushing = false;
+    if (!this.#ended) this.#socket.write(this.#out.take());
+  };
 
   #received(chunk: Buffer): void {
     if (this.#ended) return;
-    this.heardAt = this.#clock.now();
+    this.heardAt = this.#clock.recent();
     try {
       for (const frame of this.#splitter.push(chunk)) {
         if (this.#ended) return;

@@ -1,11 +1,15 @@
 /** The encoding of ZooKeeper's wire: integers in network order, text and bytes with their length before them. It knows no messages. */
 import { MalformedFrame } from "./errors.ts";
 
-const firstBytes = 256;
+const firstBytes = 1024;
+/** A writer that has grown larger than this does not stay so. */
+const keptBytes: number = 256 * 1024;
 
-/** Writes one message, with room for its length in front. */
+/** Writes messages one behind the other, each with its length in front. */
 export class JuteWriter {
   #bytes: Buffer = Buffer.allocUnsafe(firstBytes);
+  /** Where the message begins that is being written. */
+  #start = 0;
   #end = 4;
 
   int(value: number): this {
@@ -49,10 +53,28 @@ export class JuteWriter {
     return this;
   }
 
-  /** The whole message with its length in front. */
+  /** Ends a message; what is written next is another one. */
+  finish(): this {
+    this.#bytes.writeInt32BE(this.#end - this.#start - 4, this.#start);
+    this.#start = this.#end;
+    this.#room(4);
+    this.#end += 4;
+    return this;
+  }
+
+  /** All messages that are finished; begins anew. */
+  take(): Buffer {
+    const messages = Buffer.allocUnsafe(this.#start);
+    this.#bytes.copy(messages, 0, 0, this.#start);
+    this.#start = 0;
+    this.#end = 4;
+    if (this.#bytes.length > keptBytes) this.#bytes = Buffer.allocUnsafe(firstBytes);
+    return messages;
+  }
+
+  /** The one message that was written. */
   frame(): Buffer {
-    this.#bytes.writeInt32BE(this.#end - 4, 0);
-    return this.#bytes.subarray(0, this.#end);
+    return this.finish().take();
   }
 
   #room(count: number): void {

@@ -125,11 +125,6 @@ export function readWelcome(frame: Buffer): Welcome {
   return { sessionMs: reader.int(), sessionId: reader.long(), password: reader.bytes() };
 }
 
-/** The start of a request; its body is written behind. */
-export function request(xid: number, op: number): JuteWriter {
-  return new JuteWriter().int(xid).int(op);
-}
-
 export function readHeader(reader: JuteReader): { xid: number; zxid: bigint; code: number } {
   return { xid: reader.int(), zxid: reader.long(), code: reader.int() };
 }
