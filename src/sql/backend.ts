@@ -84,7 +84,8 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     // What was released before is free before: the two travel on different connections.
     await this.#leaving.get(queue);
     const { epoch } = this.#lookout;
-    const place = await this.#front.call("append", appendRequest(queue, entry, this.#channel));
+    const again = this.#lookout.foundGone(entry.id);
+    const place = await this.#front.call("append", appendRequest(queue, entry, this.#channel, again));
     this.#sweeper ??= systemClock.after(sweepMs * (0.5 + Math.random()), () => this.#sweep());
     if (!isPlace(place)) return null;
     const snapshot = snapshotOf(entry, place);

@@ -42,6 +42,8 @@ export class Lookout {
   readonly #look: Look;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #early = new Map<string, Place | null>();
+  /** Entries of waiters that a look has not found any more. */
+  readonly #gone = new Set<string>();
   /** Entries that joined while the database told this client all that concerns them: since which time without a break. */
   readonly #told = new WeakMap<Entry, number>();
   #pushed = false;
@@ -108,9 +110,15 @@ export class Lookout {
     this.#schedule();
   }
 
+  /** Whether a look has not found an entry any more: asked once, when it joins again. */
+  foundGone(id: string): boolean {
+    return this.#gone.delete(id);
+  }
+
   /** Forgets what was kept for an entry that has left. */
   forget(id: string): void {
     this.#early.delete(id);
+    this.#gone.delete(id);
   }
 
   close(): void {
@@ -118,6 +126,7 @@ export class Lookout {
     this.#timer?.cancel();
     this.#watches.clear();
     this.#early.clear();
+    this.#gone.clear();
   }
 
   *#all(): Generator<Watch, void> {
@@ -172,7 +181,10 @@ export class Lookout {
       const now = systemClock.now();
       const [seq, leftUs] = isPlace(place) ? place : ["", 0];
       // It was taken out, or has expired: then it must not hear that it may hold.
-      if (!isPlace(place) || BigInt(seq) !== self.seq || leftUs <= 0) return this.#tell(watch, null);
+      if (!isPlace(place) || BigInt(seq) !== self.seq || leftUs <= 0) {
+        if (this.#watches.get(self.id)?.has(watch)) this.#gone.add(self.id);
+        return this.#tell(watch, null);
+      }
       const { ahead } = snapshotOf(self, place);
       if (ruleOf(self).grants(self, ahead)) return this.#tell(watch, place);
       // What has expired is taken out by an append, under the queue's lock.

@@ -30,7 +30,7 @@ export type Place = readonly [
 ];
 
 /** What an append asks. */
-export function appendRequest(queue: string, entry: NewEntry, channel: string): object {
+export function appendRequest(queue: string, entry: NewEntry, channel: string, again: boolean): object {
   const { id, mode, weight, permits, ttlMs, onlyIfGranted } = entry;
   return {
     queue,
@@ -42,6 +42,7 @@ export function appendRequest(queue: string, entry: NewEntry, channel: string): 
     demand: onlyIfGranted === true,
     channel,
     about: aboutOf(entry),
+    again,
   };
 }
 

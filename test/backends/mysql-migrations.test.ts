@@ -1,10 +1,9 @@
 /** How the tables of the mysql backend come about: races, rights, refusals; and what doctor sees. */
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { shardOf } from "../../src/backends/mysql/shards.ts";
 import { mysqlBackend } from "../../src/backends/mysql/index.ts";
-import { connect } from "../../src/connect.ts";
-import { LockError } from "../../src/core/errors.ts";
-import { inProcesses } from "../helpers/migrators.ts";
+import { sqlMigrations } from "../helpers/sql-migrations.ts";
 import { sql, type TestMysql, testMysql } from "../helpers/mysql.ts";
 
 let server: TestMysql;
@@ -15,76 +14,19 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-const owner = { client: "c", host: "h", pid: 1 };
-const entry = { id: "e", owner, mode: "write", weight: 1, ttlMs: 1_000 } as const;
-
-it("creates nothing for those who only look", async () => {
-  const client = mysqlBackend({ url: await server.database() });
-  onTestFinished(() => client.close());
-  expect([await client.list("job"), await client.queues(""), await client.remove("job", "e")]).toEqual([
-    [],
-    [],
-    false,
-  ]);
-  expect(await client.migrate()).toEqual([1]);
-});
-
-it("is created once by several processes and clients that race for it", async () => {
-  const url = await server.database();
-  const applied = await inProcesses(3, "mysql", "mysqlBackend", url);
-  expect(applied.flat()).toEqual([1]);
-  const clients = await Promise.all(
-    Array.from({ length: 4 }, () => connect(mysqlBackend({ url, prefix: "other_" }))),
-  );
-  onTestFinished(async () => void (await Promise.all(clients.map((client) => client.close()))));
-  await Promise.all(clients.map((client) => client.request("job", () => {})));
-  expect(await sql(url, "SELECT version FROM other_versions")).toEqual([{ version: 1 }]);
-});
-
-it("works with the rights to read, write and execute once it was created", async () => {
-  const url = await server.database();
-  const name = new URL(url).pathname.slice(1);
-  const creator = mysqlBackend({ url });
-  expect(await creator.migrate()).toEqual([1]);
-  expect(await creator.migrate()).toEqual([]);
-  await creator.close();
-  await sql(url, "DROP USER IF EXISTS few@'127.0.0.1'");
-  await sql(url, "CREATE USER few@'127.0.0.1' IDENTIFIED BY 'secret'");
-  await sql(url, `GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON ${name}.* TO few@'127.0.0.1'`);
-  const few = Object.assign(new URL(url), { username: "few", password: "secret" }).href;
-  const [a, b] = [await connect(mysqlBackend({ url: few })), await connect(mysqlBackend({ url: few }))];
-  onTestFinished(async () => void (await Promise.all([a.close(), b.close()])));
-  const lock = await a.acquire("job", { ttl: "300ms" });
-  const waiting = b.acquire("job");
-  await new Promise((resolve) => {
-    setTimeout(resolve, 500);
-  });
-  expect(lock.held).toBe(true);
-  expect(await lock.release()).toBe("released");
-  await (await waiting).release();
-  const other = mysqlBackend({ url: few, prefix: "forbidden_" });
-  const error: unknown = await Promise.resolve(other.append("job", entry)).catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(LockError);
-  expect(String(error)).toMatch(/denied/);
-  await other.close();
-});
-
-it("is not created where that was not wanted, and a newer one is refused", async () => {
-  const url = await server.database();
-  const client = mysqlBackend({ url, migrate: false });
-  onTestFinished(() => client.close());
-  await expect(client.list("job")).rejects.toMatchObject({
-    code: "LOCK_UNSUPPORTED",
-    message: expect.stringContaining("holdfast migrate"),
-  });
-  await client.migrate();
-  expect(await client.list("job")).toEqual([]);
-  await sql(url, "INSERT INTO holdfast_versions (version) VALUES (2)");
-  const late = mysqlBackend({ url });
-  onTestFinished(() => late.close());
-  await expect(late.list("job")).rejects.toMatchObject({
-    message: expect.stringContaining("update holdfast"),
-  });
+sqlMigrations({
+  names: ["mysql", "mysqlBackend"],
+  open: (url, { tables, migrate } = {}) =>
+    mysqlBackend({ url, prefix: tables === undefined ? undefined : `${tables}_`, migrate }),
+  database: () => server.database(),
+  async plainUser(url) {
+    const user = `few_${randomBytes(6).toString("hex")}`;
+    const name = new URL(url).pathname.slice(1);
+    await sql(url, `CREATE USER ${user}@'127.0.0.1' IDENTIFIED BY 'secret'`);
+    await sql(url, `GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON ${name}.* TO ${user}@'127.0.0.1'`);
+    return Object.assign(new URL(url), { username: user, password: "secret" }).href;
+  },
+  pretendNewer: async (url) => void (await sql(url, "INSERT INTO holdfast_versions (version) VALUES (2)")),
 });
 
 it("refuses prefixes that are none, and needs a url or a pool", () => {

@@ -18,6 +18,10 @@ export interface Opening {
 export interface Breakable {
   open(opening: Opening): Backend;
   database(): Promise<string>;
+  /** On a pool of two connections, both of which are in use until they are given back. */
+  openOnExhaustedPool(
+    url: string,
+  ): Promise<{ readonly backend: Backend; readonly giveBack: () => Promise<void> }>;
   readonly port: number;
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -140,6 +144,22 @@ export function sqlFaults(name: string, server: () => Breakable): void {
       expect(served).toEqual(Array.from({ length: 100 }, (_, turn) => turn));
       await locks.close();
       await until(async () => (await server().connections(url)) === 0);
+    });
+
+    it("an exhausted pool of the user's neither delays nor loses a lock", async () => {
+      const { backend, giveBack } = await server().openOnExhaustedPool(await server().database());
+      const locks = await connect(backend);
+      onTestFinished(() => locks.close());
+      const lock = await locks.acquire("job", { ttl: "1s" });
+      let served = 0;
+      const waiters = Array.from({ length: 50 }, () => locks.request("job", () => void (served += 1)));
+      await until(async () => (await locks.query()).pending.length === 50);
+      await sleep(1_500);
+      expect(lock.held).toBe(true);
+      await lock.release();
+      await Promise.all(waiters);
+      expect(served).toBe(50);
+      await giveBack();
     });
 
     it("says that it is unavailable while the server is down, and works when it is back", async () => {

@@ -90,7 +90,8 @@ END
 //
 
 -- Purpose: puts entries at the tails of their queues, or finds them there again.
--- Arguments: [{queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, about}].
+-- Arguments: [{queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, about,
+-- again: it was there before, and found itself gone}].
 -- Returns: for each a row as `place` gives it; no row if it was refused.
 CREATE PROCEDURE IF NOT EXISTS `:prefix:append` (IN requests JSON)
 MODIFIES SQL DATA SQL SECURITY INVOKER
@@ -145,7 +146,7 @@ BEGIN
     ELSE
       INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
         VALUES (the_queue, next_seq, the_id, is_writer, the_weight, the_permits, the_now, the_now + the_ttl, the_about);
-      DELETE FROM `:prefix:evicted` WHERE id = the_id;
+      IF JSON_EXTRACT(r, '$.again') THEN DELETE FROM `:prefix:evicted` WHERE id = the_id; END IF;
       IF ahead = 0 THEN
         SELECT CAST(next_seq AS CHAR) AS seq, the_ttl AS left_us, 0 AS age_us, 0 AS number, 0 AS weight,
           NULL AS nearest, NULL AS writer, NULL AS first_seq;
@@ -169,7 +170,7 @@ BEGIN
   DECLARE the_queue VARBINARY(540);
   DECLARE the_id VARBINARY(255);
   DECLARE evicting, was_live BOOLEAN;
-  DECLARE the_seq, own_seq, expiry, the_now BIGINT;
+  DECLARE the_seq, the_now BIGINT;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
   START TRANSACTION;
@@ -181,14 +182,16 @@ BEGIN
     SET evicting = JSON_EXTRACT(r, '$.evict');
     SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
     SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
-    SET own_seq = NULL, expiry = NULL;
-    SELECT MAX(seq), MAX(expires_at) INTO own_seq, expiry FROM `:prefix:entries`
-      WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq) FOR UPDATE;
-    SET was_live = COALESCE(expiry > the_now, FALSE);
-    DELETE FROM `:prefix:entries` WHERE queue = the_queue AND seq = own_seq;
-    IF evicting AND was_live THEN
+    IF evicting THEN
       DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
-      INSERT IGNORE INTO `:prefix:evicted` (id, seq, expires_at) VALUES (the_id, own_seq, expiry);
+      INSERT IGNORE INTO `:prefix:evicted` (id, seq, expires_at) SELECT id, seq, expires_at FROM `:prefix:entries`
+        WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq) AND expires_at > the_now FOR UPDATE;
+    END IF;
+    DELETE FROM `:prefix:entries`
+      WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq) AND expires_at > the_now;
+    SET was_live = ROW_COUNT() > 0;
+    IF NOT was_live THEN
+      DELETE FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq);
     END IF;
     SELECT was_live;
   END WHILE;

@@ -143,7 +143,8 @@ BEGIN
 END $$;
 
 -- Purpose: puts entries at the tails of their queues, or finds them there again.
--- Arguments: [{queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, channel, about}].
+-- Arguments: [{queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, channel, about,
+-- again: it was there before, and found itself gone}].
 -- Returns: [a place, see place_of; or null if it was refused].
 CREATE FUNCTION :"schema".append(requests jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -163,8 +164,8 @@ BEGIN
   FOR r IN
     SELECT asked.*, :"schema".shard_of(asked.queue) AS shard
     FROM ROWS FROM (jsonb_to_recordset(requests) AS (queue text, id text, writer boolean, weight bigint, permits bigint,
-      ttl bigint, demand boolean, channel text, about text)) WITH ORDINALITY
-      AS asked (queue, id, writer, weight, permits, ttl, demand, channel, about, number)
+      ttl bigint, demand boolean, channel text, about text, again boolean)) WITH ORDINALITY
+      AS asked (queue, id, writer, weight, permits, ttl, demand, channel, about, again, number)
     ORDER BY shard, asked.number
   LOOP
     -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
@@ -194,7 +195,7 @@ BEGIN
     END) THEN
       INSERT INTO :"schema".entries VALUES
         (r.queue, next_seq, r.id, r.writer, r.weight, r.permits, now, now + r.ttl, r.channel, r.about);
-      DELETE FROM :"schema".evicted v WHERE v.id = r.id;
+      IF r.again THEN DELETE FROM :"schema".evicted v WHERE v.id = r.id; END IF;
       answers[r.number] := CASE
         WHEN line.count = 0 THEN jsonb_build_array(next_seq::text, r.ttl, 0, 0, 0, NULL, NULL, NULL)
         ELSE :"schema".place_of(r.queue, r.id, now)

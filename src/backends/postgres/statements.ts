@@ -13,11 +13,12 @@ export function callOf(schema: string, verb: Verb): string {
 
 /**
  * Settings on which the promises rest, for a connection of our own. `synchronous_commit` is only ever made stronger: what
- * is granted must survive a crash.
+ * is granted must survive a crash. Index scans remember dead rows, which bitmap scans visit again and again.
  */
 export function settingsOf(deadlineMs: number): string {
   return `SET default_transaction_isolation = 'read committed';
 SET statement_timeout = ${Math.ceil(deadlineMs)}; SET lock_timeout = 0; SET jit = off;
+SET enable_bitmapscan = off; SET enable_seqscan = off;
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 }
 
