@@ -1,4 +1,5 @@
 /** The thin client and servers that freeze, die, refuse or answer too late: it notices in time, and says what may have happened. */
+import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { type EtcdNode, freePorts, TcpProxy } from "../../scripts/lib/for-tests.mjs";
 import { EtcdClient } from "../../src/backends/etcd/client/client.ts";
@@ -111,6 +112,16 @@ it("a process that was stopped is noticed, and asked again when it goes on", asy
   await expect
     .poll(() => client.call(methods.range, { key }).then(() => "answered", String))
     .toBe("answered");
+});
+
+it("an answer that came while the event loop was blocked counts", async () => {
+  const client = clientOf([node.endpoint]);
+  await client.call(methods.range, { key });
+  const call = client.call(methods.range, { key });
+  // Long enough to send it, too short to hear the answer.
+  for (let turn = 0; turn < 2; turn++) await turnOfTheLoop();
+  for (const until = performance.now() + 1_200; performance.now() < until;);
+  expect((await call).header?.revision).toBeGreaterThan(0n);
 });
 
 it("a connection that is cut takes its calls with it, and the next call makes a new one", async () => {

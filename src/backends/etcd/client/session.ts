@@ -49,7 +49,7 @@ export class Session {
   readonly #onEnd = new Set<() => void>();
   /** Resolves when the connection is closed and nothing is under way on it any more. */
   readonly closed: Promise<void>;
-  #pinger: NodeJS.Timeout | null = null;
+  #pinger: { cancel(): void } | null = null;
   #ended: EtcdError | null = null;
 
   private constructor(session: ClientHttp2Session, options: SessionOptions) {
@@ -110,18 +110,18 @@ export class Session {
           answer = bytes;
         },
         end: (error) => {
-          clearTimeout(late);
+          late.cancel();
           if (error !== null) reject(error);
           else if (answer !== null) resolve(answer);
           else reject(this.#lost("the server has answered without a message"));
         },
       });
-      const late = setTimeout(() => {
+      const late = afterReading(deadlineMs, () => {
         stream.cancel();
-        const text = `etcd at ${this.endpoint} has not answered within ${deadlineMs} ms`;
+        const text = `etcd at ${this.endpoint} has not answered within ${Math.floor(deadlineMs)} ms`;
         const { endpoint } = this;
         reject(new EtcdError(text, { status: status.deadlineExceeded, notDone: false, endpoint }));
-      }, deadlineMs);
+      });
       stream.finish(message);
     });
   }
@@ -168,7 +168,7 @@ export class Session {
   end(why: string, cause?: unknown): void {
     if (this.#ended !== null) return;
     this.#ended = this.#lost(why, cause);
-    if (this.#pinger !== null) clearTimeout(this.#pinger);
+    this.#pinger?.cancel();
     this.#session.destroy(this.#ended);
     this.#tellEnd();
   }
@@ -191,18 +191,16 @@ export class Session {
   }
 
   #pingLater(): void {
-    this.#pinger = setTimeout(() => this.#ping(), this.#pingMs);
-    this.#pinger.unref();
+    this.#pinger = afterReading(this.#pingMs, () => this.#ping());
   }
 
   #ping(): void {
     // It may have been destroyed, and say so only with the next turn of the event loop.
     if (this.#session.destroyed) return;
-    this.#pinger = setTimeout(() => this.end(`no sign of life within ${this.#pingMs} ms`), this.#pingMs);
-    this.#pinger.unref();
+    this.#pinger = afterReading(this.#pingMs, () => this.end(`no sign of life within ${this.#pingMs} ms`));
     this.#session.ping((error) => {
       if (this.#ended !== null || error !== null) return;
-      if (this.#pinger !== null) clearTimeout(this.#pinger);
+      this.#pinger?.cancel();
       this.#pingLater();
     });
   }
@@ -211,4 +209,22 @@ export class Session {
 /** Whether the server has said that it did not look at the request. */
 function isRefusedStream(cause: unknown): boolean {
   return cause instanceof Error && /NGHTTP2_REFUSED_STREAM/.test(cause.message);
+}
+
+/**
+ * Calls back after so many milliseconds, once what has arrived by then has been read: where the event loop was blocked for
+ * longer, the answer may wait to be read. Never keeps the process alive.
+ */
+function afterReading(ms: number, callback: () => void): { cancel(): void } {
+  let reading: NodeJS.Immediate | null = null;
+  const timer = setTimeout(() => {
+    reading = setImmediate(callback);
+  }, ms);
+  timer.unref();
+  return {
+    cancel: () => {
+      clearTimeout(timer);
+      if (reading !== null) clearImmediate(reading);
+    },
+  };
 }
