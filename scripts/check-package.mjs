@@ -1,7 +1,7 @@
 /** npm run check:package: packs the package, installs the tarball elsewhere, and looks at it as a user would. */
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, sep } from "node:path";
+import { delimiter, dirname, join, sep } from "node:path";
 import { provideNodes } from "./lib/node-versions.mjs";
 import { Failure, main, mustRun, readManifest, root, tool } from "./lib/run.mjs";
 
@@ -46,6 +46,7 @@ async function check(/** @type {string} */ project) {
       await mustRun(node, ["imports.mjs"], { cwd: project });
       await mustRun(node, [join("out", "consumer.js")], { cwd: project });
     });
+    await step(`the command runs on Node ${major}`, () => checkCommand(project, node, major));
   }
 }
 
@@ -109,6 +110,36 @@ async function prepareConsumer(/** @type {string} */ project) {
   await mkdir(join(project, "node_modules", "@types"), { recursive: true });
   for (const name of ["@types/node", "undici-types"]) {
     await symlink(join(root, "node_modules", name), join(project, "node_modules", name), "junction");
+  }
+}
+
+/**
+ * Runs the command as npm has installed it, by its first line; with a lock where this Node has a SQLite of its own.
+ *
+ * @param {string} project
+ * @param {string} node
+ * @param {number} major
+ */
+async function checkCommand(project, node, major) {
+  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const holdfast = join(project, "node_modules", ".bin", "holdfast");
+  const store = `sqlite:${join(project, `locks-${major}.db`)}`;
+  const path = `${dirname(node)}${delimiter}${process.env["PATH"]}`;
+  const options = { cwd: project, env: { ...process.env, PATH: path, HOLDFAST_STORE: store } };
+  const expected = [
+    { args: ["--version"], output: new RegExp(`^${version}\\n$`) },
+    { args: ["--help"], output: /^holdfast <command>/ },
+  ];
+  if (major >= 22) {
+    const print = "console.log(process.version, process.env.HOLDFAST_TOKEN)";
+    expected.push({
+      args: ["run", "x", "--", "node", "-e", print],
+      output: new RegExp(`^v${major}\\.\\S+ \\d+\\n$`),
+    });
+  }
+  for (const { args, output } of expected) {
+    const printed = await mustRun(holdfast, args, options);
+    if (!output.test(printed)) throw new Failure(`holdfast ${args.join(" ")} printed:\n${printed}`);
   }
 }
 

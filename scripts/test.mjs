@@ -1,6 +1,7 @@
 /** npm test: provides servers, builds, runs vitest, and ends with one plain line; what is tested is left to test/. */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { provideNodes } from "./lib/node-versions.mjs";
 import { provideServers } from "./lib/provide-servers.mjs";
 import { cache, Failure, main, mustRun, root, run, tool } from "./lib/run.mjs";
 import { servers } from "./servers.mjs";
@@ -37,12 +38,47 @@ async function test(args) {
   console.log("Building dist");
   await mustRun(process.execPath, [join(root, "scripts", "build.mjs")]);
 
+  const tally = await vitest(process.execPath, [...files, ...rest], env);
+  if (rest.length > 0 || !(chosen.length === 0 || chosen.includes("sqlite"))) return tally;
+  return plus(tally, await testBuiltInSqlite(env));
+}
+
+/**
+ * The tests of sqlite once more where Node has SQLite built in, if this Node has not: there it is another library.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function testBuiltInSqlite(env) {
+  const [, minor = 0] = process.versions.node.split(".").map(Number);
+  const major = Number.parseInt(process.versions.node, 10);
+  if (major > 22 || (major === 22 && minor >= 13)) return { passed: 0, failed: 0 };
+  const [newer] = await provideNodes([24]);
+  if (newer === undefined) throw new Failure("Node 24 could not be had.");
+  console.log("Testing sqlite on Node 24, which has SQLite built in");
+  return vitest(newer.node, await testsOf(["sqlite"]), env);
+}
+
+/**
+ * Runs vitest on a Node and counts.
+ *
+ * @param {string} node
+ * @param {readonly string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function vitest(node, args, env) {
   const report = join(cache, "vitest.json");
   await mkdir(cache, { recursive: true });
   await rm(report, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const { code } = await run(tool("vitest"), ["run", ...reporters, ...files, ...rest], { env });
+  const { code } = await run(node, [tool("vitest"), "run", ...reporters, ...args], { env });
   return count(await readReport(report), code);
+}
+
+/** @typedef {{ passed: number, failed: number }} Tally */
+
+/** @returns {Tally} */
+function plus(/** @type {Tally} */ one, /** @type {Tally} */ two) {
+  return { passed: one.passed + two.passed, failed: one.failed + two.failed };
 }
 
 /**

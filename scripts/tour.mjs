@@ -1,16 +1,19 @@
 /**
- * npm start: the tour. Four workers compete for one lock, one of them is cut off while it holds, another takes over, and
- * the resource refuses the late write. Ends by itself; exit code 1 if it did not go as told. Needs dist.
+ * npm start: the tour. Four processes compete for one lock on a SQLite file. One is killed while it holds, one is frozen
+ * past its ttl; each time another takes over, and the resource refuses the late write. Ends by itself; exit code 1 if it
+ * did not go as told. Needs dist.
  */
+import { fork } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { compose, connect, LockError } from "holdfast";
-import { memoryBackend } from "holdfast/memory";
-import { bold, dim, green, listen, print, red, say, title } from "./lib/live-log.mjs";
+import { fileURLToPath } from "node:url";
+import { connect } from "holdfast";
+import { bold, dim, green, print, red, say, title } from "./lib/live-log.mjs";
 
-/** @typedef {{ severed: boolean, layer: import("holdfast").Layer }} Wire */
-/** @typedef {{ label: string, wire: Wire, locks: import("holdfast").LockManager }} Worker */
+/** @typedef {import("./tour-worker.mjs").Task} Task */
 
-const lockName = "ledger";
 const ttlMs = 1_500;
 const workMs = 300;
 const longestMs = 14_000;
@@ -19,12 +22,13 @@ const longestMs = 14_000;
 const seen = {
   /** @type {bigint[]} */
   tokens: [],
-  /** @type {number | null} */
-  lostAt: null,
-  /** @type {number | null} */
-  takenOverAt: null,
   accepted: 0,
   refused: 0,
+  killedAt: Number.NaN,
+  frozenAt: Number.NaN,
+  /** How long it took from then until the next one held. */
+  afterKillMs: Number.NaN,
+  afterFreezeMs: Number.NaN,
   endedWith: "nothing",
 };
 
@@ -32,121 +36,157 @@ const seen = {
 const ledger = {
   sum: 0,
   highestToken: 0n,
-  /** @type {(token: bigint, sum: number) => void} */
+  /** @type {(token: bigint, sum: number) => string | null} null, or why it refuses */
   write(token, sum) {
-    if (token < this.highestToken) {
-      const message = `token ${token} is older than ${this.highestToken}`;
-      throw new LockError("LOCK_STALE_TOKEN", message, { lock: lockName });
-    }
+    if (token < this.highestToken) return `token ${token} is older than ${this.highestToken}`;
     this.highestToken = token;
     this.sum = sum;
-    seen.accepted += 1;
+    return null;
   },
 };
 
-/** A connection that can be cut: while it is, calls to the store get no answer at all. */
-function cuttableWire() {
-  /** @type {<T>(call: () => T) => T | Promise<never>} */
-  const through = (call) => (wire.severed ? new Promise(() => {}) : call());
-  /** @type {Wire} */
-  const wire = {
-    severed: false,
-    layer: (inner) => ({
-      name: inner.name,
-      traits: inner.traits,
-      append: (queue, entry, signal) => through(() => inner.append(queue, entry, signal)),
-      renew: (renewals) => through(() => inner.renew(renewals)),
-      remove: (queue, id, evict) => through(() => inner.remove(queue, id, evict)),
-      list: (queue) => through(() => inner.list(queue)),
-      watch: (queue, self, target, onChange) => through(() => inner.watch(queue, self, target, onChange)),
-      close: () => inner.close(),
-    }),
-  };
-  return wire;
-}
+/** A process that works, and what it has reported. */
+class Worker {
+  /** @type {Map<string, () => void>} who waits for which step */
+  #waiting = new Map();
 
-/** @type {Map<string, string>} the labels of the workers by their client ids */
-const labels = new Map();
+  /** @param {string} label @param {string} store */
+  constructor(label, store) {
+    this.label = label;
+    const script = fileURLToPath(new URL("./tour-worker.mjs", import.meta.url));
+    this.child = fork(script, [store, label, String(ttlMs), String(workMs)]);
+    this.child.on("message", (report) => this.#hear(report));
+  }
 
-/** @type {(label: string) => Promise<Worker>} */
-async function startWorker(label) {
-  const wire = cuttableWire();
-  const backend = compose(memoryBackend({ store: "tour" }), wire.layer);
-  const locks = await connect(backend, { label, ttl: ttlMs });
-  labels.set(locks.clientId, label);
-  return { label, wire, locks };
-}
+  get pid() {
+    return this.child.pid;
+  }
 
-/** @type {(worker: Worker) => Promise<void>} reads, takes its time, writes: without the lock, updates would get lost */
-function addOne({ label, locks }) {
-  return locks.request(lockName, async (lock) => {
-    const { sum } = ledger;
-    await pause(workMs);
-    ledger.write(lock.token, sum + 1);
-    say(label, "wrote", `the sum is ${ledger.sum}`);
-  });
-}
+  /** Gives it a task; resolves when it is done. */
+  async does(/** @type {Task} */ task) {
+    const done = this.until("done");
+    this.child.send({ task });
+    await done;
+  }
 
-/** @type {(worker: Worker, wakeUp: () => Promise<void>) => Promise<void>} the same, but cut off and frozen */
-async function freezeWhileHolding({ label, wire, locks }, wakeUp) {
-  try {
-    await locks.request(lockName, async (lock) => {
-      const { sum } = ledger;
-      wire.severed = true;
-      say(label, "cut off", "its renewals get no answer, and it is frozen: it looks at nothing");
-      await wakeUp();
-      wire.severed = false;
-      say(label, "wakes up", `and wants to write. lock.held is ${lock.held}, but it forgets to ask`);
-      try {
-        ledger.write(lock.token, sum + 1);
-      } catch (error) {
-        if (!(error instanceof LockError) || error.code !== "LOCK_STALE_TOKEN") throw error;
-        seen.refused += 1;
-        say(label, "refused", `by the ledger: ${error.message}`);
-      }
-    });
-  } catch (error) {
-    if (!(error instanceof LockError)) throw error;
-    seen.endedWith = error.code;
-    say(label, "told", `its request rejects with ${error.code}: the section was not exclusive to its end`);
+  /** @param {string} step @returns {Promise<void>} */
+  until(step) {
+    return new Promise((resolve) => this.#waiting.set(step, resolve));
+  }
+
+  reply(/** @type {number | string} */ answer) {
+    this.child.send({ reply: answer });
+  }
+
+  #hear(/** @type {any} */ report) {
+    hear(this, report);
+    const resolve = this.#waiting.get(report.step);
+    this.#waiting.delete(report.step);
+    resolve?.();
   }
 }
 
-async function tour() {
-  print(`${bold("holdfast")}: four workers, one lock, one accident`);
-  print(dim("All in this one process: memory is the only store that exists so far."));
-  const workers = await Promise.all(["w1", "w2", "w3", "w4"].map(startWorker));
-  const [first, second, third, fourth] = workers;
-  if (!first || !second || !third || !fourth) throw new Error("a worker is missing");
+/** What a worker tells is shown at once; what it asks is answered. @param {Worker} worker @param {any} report */
+function hear(worker, report) {
+  const { label } = worker;
+  switch (report.step) {
+    case "granted":
+      seen.tokens.push(BigInt(report.token));
+      if (Number.isNaN(seen.afterKillMs)) seen.afterKillMs = performance.now() - seen.killedAt;
+      if (Number.isNaN(seen.afterFreezeMs)) seen.afterFreezeMs = performance.now() - seen.frozenAt;
+      return say(label, "granted", `token ${bold(report.token)}, waited ${report.waitedMs.toFixed(0)} ms`);
+    case "released":
+      return say(
+        label,
+        "released",
+        report.outcome === "released"
+          ? `held for ${report.heldMs.toFixed(0)} ms`
+          : `its entry was ${report.outcome}`,
+      );
+    case "lost":
+      return say(label, "lost", `${report.why}: it was not renewed for its ttl of ${ttlMs} ms`);
+    case "awake":
+      return say(label, "wakes up", `and wants to write. lock.held is ${report.held}, but it does not ask`);
+    case "told":
+      seen.endedWith = report.code;
+      return say(
+        label,
+        "told",
+        `its request rejects with ${report.code}: the section was not exclusive to its end`,
+      );
+    case "read":
+      return worker.reply(ledger.sum);
+    case "write":
+      return write(worker, BigInt(report.token), report.sum);
+  }
+}
 
-  title("1. All want the lock at once: one holds it, the others stand in line");
-  const turns = workers.map(addOne);
-  await pause(workMs / 2);
-  await showLine();
-  await Promise.all(turns);
+/** @param {Worker} worker @param {bigint} token @param {number} sum */
+function write(worker, token, sum) {
+  const refusal = ledger.write(token, sum);
+  if (refusal === null) {
+    seen.accepted += 1;
+    say(worker.label, "wrote", `the sum is ${ledger.sum}`);
+  } else {
+    seen.refused += 1;
+    say(worker.label, "refused", `by the ledger: ${refusal}`);
+  }
+  worker.reply(refusal ?? "written");
+}
 
-  title(
-    `2. ${second.label} is cut off while it holds: the lock is free when its ttl of ${ttlMs} ms has passed`,
-  );
-  const frozen = freezeWhileHolding(second, () => takenOver);
-  const takenOver = addOne(third);
-  await pause(workMs);
-  const busy = await fourth.locks.tryAcquire(lockName);
-  say(
-    fourth.label,
-    "asks",
-    `tryAcquire gives ${busy === null ? "null: busy is a value, no error" : "a lock"}`,
-  );
-  await Promise.all([frozen, takenOver]);
+/** @param {string} store */
+async function tour(store) {
+  print(`${bold("holdfast")}: four processes, one lock, two accidents`);
+  print(dim(`The lock is in a SQLite file: ${store}`));
+  const workers = ["w1", "w2", "w3", "w4"].map((label) => new Worker(label, store));
+  const [w1, w2, w3, w4] = workers;
+  if (!w1 || !w2 || !w3 || !w4) throw new Error("a worker is missing");
+  try {
+    await Promise.all(workers.map((worker) => worker.until("ready")));
+    for (const { label, pid } of workers) say(label, "started", `process ${pid}`);
 
-  title("3. Life goes on");
-  await Promise.all([second, fourth].map(addOne));
-  await Promise.all(workers.map(({ locks }) => locks.close()));
+    title("1. All want the lock at once: one holds it, the others stand in line");
+    const turns = workers.map((worker) => worker.does("add"));
+    await pause(workMs / 2);
+    await showLine(store);
+    await Promise.all(turns);
+
+    title("2. w2 is killed with SIGKILL while it holds: the next one need not wait for the ttl");
+    void w2.does("hold");
+    await w2.until("holding");
+    const afterKill = w3.does("add");
+    await pause(workMs);
+    seen.killedAt = performance.now();
+    seen.afterKillMs = Number.NaN;
+    w2.child.kill("SIGKILL");
+    say("w2", "killed", `process ${w2.pid}: nobody cleans up after it`);
+    await afterKill;
+
+    title(
+      `3. w3 is frozen with SIGSTOP while it holds: the lock is free when its ttl of ${ttlMs} ms has passed`,
+    );
+    const late = w3.does("overstay");
+    await w3.until("holding");
+    w3.child.kill("SIGSTOP");
+    seen.frozenAt = performance.now();
+    seen.afterFreezeMs = Number.NaN;
+    say("w3", "frozen", "it sees nothing and renews nothing");
+    await w4.does("add");
+    w3.child.kill("SIGCONT");
+    w3.reply("go on");
+    await late;
+
+    title("4. Life goes on");
+    await Promise.all([w1.does("add"), w3.does("add")]);
+    await Promise.all([w1, w3, w4].map((worker) => worker.does("leave")));
+  } finally {
+    for (const { child } of workers) child.kill("SIGKILL");
+  }
 }
 
 /** Looks from outside: any client of the store can, without a lock of its own. */
-async function showLine() {
-  const observer = await connect("memory:tour");
+async function showLine(/** @type {string} */ store) {
+  const observer = await connect(store);
   const { held, pending } = await observer.query();
   await observer.close();
   say("", "query", `held by ${labelsOf(held)}; in line: ${labelsOf(pending)}`);
@@ -154,45 +194,28 @@ async function showLine() {
 
 /** @type {(infos: import("holdfast").LockInfo[]) => string} */
 function labelsOf(infos) {
-  return infos.map(({ owner }) => owner.label).join(", ");
-}
-
-function tellWhatHappens() {
-  listen("grant", ({ clientId, token, waitedMs }) => {
-    seen.tokens.push(token);
-    if (seen.lostAt !== null) seen.takenOverAt ??= performance.now();
-    say(labels.get(clientId) ?? "", "granted", `token ${bold(`${token}`)}, waited ${waitedMs.toFixed(0)} ms`);
-  });
-  listen("release", ({ clientId, outcome, heldMs }) => {
-    const text = outcome === "released" ? `held for ${heldMs.toFixed(0)} ms` : `its entry was ${outcome}`;
-    say(labels.get(clientId) ?? "", "released", text);
-  });
-  listen("lost", ({ clientId, why, heldMs }) => {
-    seen.lostAt = performance.now();
-    say(
-      labels.get(clientId) ?? "",
-      "lost",
-      `${why} after ${heldMs.toFixed(0)} ms: lock.held is false from now on`,
-    );
-  });
+  return infos.map(({ owner }) => `${owner.label} (process ${owner.pid})`).join(", ");
 }
 
 /** Says what was seen, and whether that is what the tour promised. */
 function summarise() {
-  const { tokens, accepted, refused, lostAt, takenOverAt, endedWith } = seen;
+  const { tokens, accepted, refused, afterKillMs, afterFreezeMs, endedWith } = seen;
   const rising = tokens.every((token, index) => index === 0 || token > (tokens[index - 1] ?? token));
-  const earlierMs = lostAt === null || takenOverAt === null ? Number.NaN : takenOverAt - lostAt;
   /** @type {[boolean, string][]} */
   const findings = [
-    [rising && tokens.length === 8, `${tokens.length} grants, each with a higher token than the one before`],
+    [rising && tokens.length === 10, `${tokens.length} grants, each with a higher token than the one before`],
     [
-      earlierMs > 0,
-      `take-over: the old lock was lost ${earlierMs.toFixed(1)} ms before the next was granted`,
+      afterKillMs < ttlMs,
+      `killed: the next one held ${afterKillMs.toFixed(0)} ms later, long before the ttl`,
+    ],
+    [
+      afterFreezeMs > ttlMs / 2,
+      `frozen: the next one held ${afterFreezeMs.toFixed(0)} ms later, after the ttl`,
     ],
     [refused === 1, `stale write: ${refused} came with an old token and was refused`],
-    [endedWith === "LOCK_LOST", `the worker that lost its lock was told: ${endedWith}`],
+    [endedWith === "LOCK_LOST", `the process that lost its lock was told: ${endedWith}`],
     [
-      accepted === 7 && ledger.sum === 7,
+      accepted === 8 && ledger.sum === 8,
       `${accepted} accepted writes made a sum of ${ledger.sum}: no update was lost`,
     ],
   ];
@@ -200,18 +223,22 @@ function summarise() {
   for (const [asTold, text] of findings) print(`  ${asTold ? green("✓") : red("✗")} ${text}`);
   title("Where to go next");
   print("  README.md            ten lines to start with");
+  print("  npx holdfast --help  the same locks around any program, from the shell");
   print("  docs/guide.md        all that a LockManager can do");
   print("  docs/guarantees.md   what a lock with a ttl can promise, and what it cannot");
   print("  examples/            small programs, each to be run with node");
   return findings.every(([asTold]) => asTold);
 }
 
-// The library's own timers never keep a process alive. This one does, and is the bound of the tour.
 const bound = setTimeout(() => {
   print(red(`The tour has not ended within ${longestMs} ms.`));
   process.exit(1);
 }, longestMs);
-tellWhatHappens();
-await tour();
-clearTimeout(bound);
+const folder = await mkdtemp(join(tmpdir(), "holdfast-tour-"));
+try {
+  await tour(`sqlite:${join(folder, "locks.db")}`);
+} finally {
+  await rm(folder, { recursive: true, force: true });
+  clearTimeout(bound);
+}
 process.exitCode = summarise() ? 0 : 1;

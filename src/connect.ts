@@ -17,6 +17,11 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
     const { memoryBackend } = await import("./backends/memory/index.ts");
     return memoryBackend({ store: url.slice("memory:".length) });
   },
+  "sqlite:": async (url) => {
+    const { sqliteBackend } = await import("./backends/sqlite/index.ts");
+    const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
+    return sqliteBackend({ path: path === "" ? undefined : path });
+  },
   "redis:": openByRedisUrl,
   "rediss:": openByRedisUrl,
   "redis+sentinel:": openByRedisUrl,
@@ -31,10 +36,14 @@ async function openByRedisUrl(url: string): Promise<Backend> {
 }
 
 /**
- * Connects to a store. A URL names it ("memory:" is shared by all of this process that give the same URL); or give a
- * backend made by one of the factories.
+ * Connects to a store. Without an argument it is a SQLite file that all processes of this user on this machine share.
+ * A URL names another ("sqlite:/path" is a file, "memory:" is shared by all of this process that give the same URL); or
+ * give a backend made by one of the factories.
  */
-export async function connect(store: string | Backend, options: ConnectOptions = {}): Promise<LockManager> {
+export async function connect(
+  store: string | Backend = "sqlite:",
+  options: ConnectOptions = {},
+): Promise<LockManager> {
   const backend = typeof store === "string" ? await openBackend(store) : store;
   if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
   try {

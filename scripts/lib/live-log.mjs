@@ -17,7 +17,15 @@ export const green = style(32);
 const yellow = style(33);
 
 /** @type {Readonly<Record<string, (text: string) => string>>} */
-const tints = { granted: green, lost: red, refused: red, told: red, "cut off": yellow, "wakes up": yellow };
+const tints = {
+  granted: green,
+  lost: red,
+  refused: red,
+  told: red,
+  killed: yellow,
+  frozen: yellow,
+  "wakes up": yellow,
+};
 
 export function print(/** @type {string} */ text) {
   console.log(text);

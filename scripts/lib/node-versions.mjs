@@ -19,12 +19,14 @@ export async function provideNodes(majors) {
   if (wanted.length > 0) {
     const name = `node-${systems[process.platform] ?? process.platform}-${process.arch}`;
     console.log(`Downloading ${name} ${wanted.join(", ")} (once)`);
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, "package.json"), '{ "private": true }\n');
-    const packages = wanted.map((major) => `node-${major}@npm:${name}@${major}`);
-    await mustRun("npm", ["install", "--no-save", "--no-package-lock", "--ignore-scripts", ...packages], {
-      cwd: folder,
-    });
+    for (const major of wanted) {
+      // Each in a project of its own: npm would take out those that an earlier call has brought.
+      const cwd = folderOf(major);
+      await mkdir(cwd, { recursive: true });
+      await writeFile(join(cwd, "package.json"), '{ "private": true }\n');
+      const wish = `node@npm:${name}@${major}`;
+      await mustRun("npm", ["install", "--no-save", "--no-package-lock", "--ignore-scripts", wish], { cwd });
+    }
   }
   const nodes = majors.map((major) => ({ major, node: major === own ? process.execPath : pathOf(major) }));
   for (const { major, node } of nodes) {
@@ -34,11 +36,15 @@ export async function provideNodes(majors) {
   return nodes;
 }
 
+function folderOf(/** @type {number} */ major) {
+  return join(folder, String(major));
+}
+
 function pathOf(/** @type {number} */ major) {
   return join(
-    folder,
+    folderOf(major),
     "node_modules",
-    `node-${major}`,
+    "node",
     "bin",
     process.platform === "win32" ? "node.exe" : "node",
   );

@@ -24,7 +24,6 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "a grant is never revoked by what comes and goes",
     "an exclusive request waits for the one before, of this client or another",
     "requests of one client are granted in call order",
-    "parallel branches inside one section enter one at a time, and nobody else does",
     "requests for the same names in opposite orders do not wait for each other for ever",
     "a counter that is read, waited with and written under the lock loses no count",
   ],
@@ -32,6 +31,7 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "concurrent appends of several clients stand in the order of their seq",
     "append says how many are ahead",
     "what a wake-up carries is what a listing shows",
+    "parallel branches inside one section enter one at a time, and nobody else does",
   ],
   "takes the count for the weight": [
     "append says how much weight is ahead",
@@ -226,6 +226,7 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "a waiter that was evicted is never told that it is first",
     "a wait that is over rejects with LOCK_TIMEOUT and leaves the queue",
     "a signal aborted during the wait rejects with its reason, and the others go on",
+    "parallel branches inside one section enter one at a time, and nobody else does",
   ],
   "a dead waiter is told what was ahead of it": [
     "a waiter that was evicted is never told that it is first",

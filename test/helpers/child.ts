@@ -1,7 +1,6 @@
 /** Scripts in real child processes, run against a build of the sources: timers and exits cannot be seen from inside. */
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -17,7 +16,9 @@ export interface Build {
 
 /** Compiles the sources. */
 export async function build(): Promise<Build> {
-  const folder = await mkdtemp(join(tmpdir(), "holdfast-build-"));
+  // Inside the repository, so that optional packages are found as they would be by the package itself.
+  await mkdir(join(root, ".cache"), { recursive: true });
+  const folder = await mkdtemp(join(root, ".cache", "build-"));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const project = join(root, "tsconfig.build.json");
   await promisify(execFile)(process.execPath, [tsc, "-p", project, "--outDir", folder]);

@@ -91,14 +91,19 @@ export const reentrancyCases: readonly ContractCase[] = [
           assert.equal(others, 0);
           leave();
         });
+      // Asked for once the section is entered: of two clients, either may reach the store first.
+      const compete = (): Promise<void> =>
+        other.request(name, () => {
+          others += 1;
+        });
       const outer = locks.request(name, async () => {
+        const competing = compete();
         await Promise.all(Array.from({ length: 5 }, branch));
         assert.equal(others, 0);
+        return { competing };
       });
-      const competing = other.request(name, () => {
-        others += 1;
-      });
-      await t.within("all end", Promise.all([outer, competing]));
+      const { competing } = await t.within("the section ends", outer);
+      await t.within("the other enters", competing);
       assert.equal(others, 1);
       await t.eventuallyClean(name);
     },

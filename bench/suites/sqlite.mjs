@@ -1,0 +1,182 @@
+/**
+ * Locks among the processes of one machine: the SQLite backend against proper-lockfile, a file made with O_EXCL and a bare
+ * insert and delete in SQLite, the floor; and a hand-over against a hop over a local socket.
+ */
+import { openSync, closeSync, unlinkSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { drainFleet, loopFleet } from "../fleet.mjs";
+import { hopMicros } from "../hop.mjs";
+import { idle, pairMicros } from "../workloads.mjs";
+
+/** @import { Suite } from "../types.ts" */
+/** @import { Request } from "../workloads.mjs" */
+
+/** @typedef {{ folder: string }} Context */
+/** @typedef {{ request?: Request, pair?: () => unknown }} Subject */
+
+const shape = { processes: 4, waiters: 8, holdMs: 1 };
+const require = createRequire(import.meta.url);
+
+/** @type {Suite<Subject, Context>} */
+export const suite = {
+  name: "sqlite",
+  floor: "sqlite-bare",
+
+  metrics: {
+    pair_p50: { unit: "µs", better: "lower" },
+    handoff_other_per_s_4x8: { unit: "/s", better: "higher" },
+    drain_ms_4x8: { unit: "ms", better: "lower" },
+    drain_gap_p50_4x8: { unit: "µs", better: "lower" },
+    inversions_4x8: { unit: "", better: "lower" },
+    hop_p50: { unit: "µs", better: "lower" },
+  },
+
+  measurements: {
+    pair: {
+      run: async ({ pair }, budget) => {
+        if (pair === undefined) throw new Error("the contender has no pair");
+        return { pair_p50: await pairMicros(pair, budget) };
+      },
+    },
+    drain: {
+      run: async (_subject, _budget, job) => {
+        const { drainMs, gapUs, inversions } = await drainFleet(job, { ...shape, drains: 6 });
+        return { drain_ms_4x8: drainMs, drain_gap_p50_4x8: gapUs, inversions_4x8: inversions };
+      },
+    },
+    loop: {
+      run: async (_subject, { warmUpMs, measureMs }, job) => {
+        const { toOthersPerSecond } = await loopFleet(job, {
+          ...shape,
+          warmUpMs,
+          measureMs: 2 * measureMs,
+        });
+        return { handoff_other_per_s_4x8: toOthersPerSecond };
+      },
+    },
+    hop: {
+      run: async (_subject, budget) => ({ hop_p50: await hopMicros(budget) }),
+    },
+  },
+
+  contenders: [
+    {
+      name: "holdfast",
+      measurements: ["pair", "drain", "loop"],
+      async open({ folder }) {
+        // Not a literal: the type checker runs before the package is built.
+        const built = new URL("../../dist/index.js", import.meta.url).href;
+        const { connect } = await import(built);
+        const locks = await connect(`sqlite:${join(folder, "locks.db")}`);
+        return {
+          request: (name, run) => locks.request(name, run),
+          pair: () => locks.request("pair", idle),
+        };
+      },
+    },
+    {
+      name: "sqlite-bare",
+      measurements: ["pair"],
+      async open({ folder }) {
+        return { pair: barePair(join(folder, `bare-${process.pid}.db`)) };
+      },
+    },
+    {
+      name: "proper-lockfile",
+      measurements: ["pair"],
+      async open({ folder }) {
+        const { lock } = require("proper-lockfile");
+        const file = join(folder, "resource");
+        await writeFile(file, "");
+        return {
+          pair: async () => {
+            const release = await lock(file);
+            await release();
+          },
+        };
+      },
+    },
+    {
+      name: "o-excl",
+      measurements: ["pair"],
+      async open({ folder }) {
+        const file = join(folder, "excl.lock");
+        return {
+          pair: () => {
+            closeSync(openSync(file, "wx"));
+            unlinkSync(file);
+          },
+        };
+      },
+    },
+    {
+      name: "uds-hop",
+      measurements: ["hop"],
+      async open() {
+        return {};
+      },
+    },
+  ],
+
+  ratios: {
+    pair_p50_vs_floor_sqlite: {
+      of: { contender: "holdfast", metric: "pair_p50" },
+      to: [{ contender: "sqlite-bare", metric: "pair_p50" }],
+    },
+    pair_p50_vs_proper_lockfile: {
+      of: { contender: "holdfast", metric: "pair_p50" },
+      to: [{ contender: "proper-lockfile", metric: "pair_p50" }],
+    },
+    pair_p50_vs_o_excl: {
+      of: { contender: "holdfast", metric: "pair_p50" },
+      to: [{ contender: "o-excl", metric: "pair_p50" }],
+    },
+    handoff_other_per_s_4x8: {
+      of: { contender: "holdfast", metric: "handoff_other_per_s_4x8" },
+      to: [],
+    },
+    handoff_gap_p50_vs_uds_hop: {
+      of: { contender: "holdfast", metric: "drain_gap_p50_4x8" },
+      to: [{ contender: "uds-hop", metric: "hop_p50" }],
+    },
+    inversions_4x8: { of: { contender: "holdfast", metric: "inversions_4x8" }, to: [] },
+  },
+
+  async setup() {
+    return { folder: await mkdtemp(join(tmpdir(), "holdfast-bench-")) };
+  },
+
+  async teardown({ folder }) {
+    await rm(folder, { recursive: true, force: true });
+  },
+};
+
+/**
+ * The least that a lock in SQLite has to do: a row goes in, unless it is there, and out again. The same library and the
+ * same settings as the backend.
+ * @param {string} path
+ * @returns {() => void}
+ */
+function barePair(path) {
+  const db = openSqlite(path);
+  db.exec("PRAGMA journal_mode = WAL");
+  db.exec("PRAGMA synchronous = NORMAL");
+  db.exec("CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, until INTEGER) WITHOUT ROWID");
+  const take = db.prepare("INSERT INTO locks VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
+  const free = db.prepare("DELETE FROM locks WHERE name = ? AND owner = ?");
+  return () => {
+    take.run("pair", "owner", Date.now() + 30_000);
+    free.run("pair", "owner");
+  };
+}
+
+/** Opens a file with the library that the backend would take. */
+function openSqlite(/** @type {string} */ path) {
+  /** @type {any} */
+  const builtIn = process.getBuiltinModule?.("node:sqlite");
+  const Library = builtIn?.DatabaseSync ?? require("libsql");
+  return new Library(path);
+}

@@ -1,0 +1,239 @@
+/**
+ * The queues in one file, as one thread of one process uses them: each call is one short transaction, taken in turn, and
+ * whom it concerns is told after its commit. What happens inside a transaction is written in ledger.ts.
+ */
+import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
+import type { Database } from "./driver.ts";
+import { examineFile } from "./examine.ts";
+import { failureOf, isBusy } from "./failure.ts";
+import { Hub } from "./hub.ts";
+import { Ledger } from "./ledger.ts";
+import { isGone, type Machine } from "./machine.ts";
+import { lineOf, type Message, messageOf } from "./messages.ts";
+import { entryOf, prepare, type Standing, standingOf, type Statements } from "./statements.ts";
+import { snapshotOf } from "./succession.ts";
+import { Transactions } from "./transactions.ts";
+import { Turns } from "./turns.ts";
+import { type StoreClient, type Watch, Watches } from "./watches.ts";
+
+/** How often entries are looked for that nobody renewed and nobody asked about. */
+const sweepMs = 60_000;
+
+/** How often an append takes out what is dead ahead of it, and looks again, before it says what it sees. */
+const cleaningTries = 3;
+
+/** The queues of one file. */
+export class SqliteStore {
+  readonly #path: string;
+  readonly #db: Database;
+  readonly #machine: Machine;
+  readonly #driver: string;
+  readonly #statements: Statements;
+  readonly #ledger: Ledger;
+  readonly #transactions: Transactions;
+  readonly #turns: Turns;
+  readonly #hub: Hub;
+  readonly #watches = new Watches();
+  readonly #clients = new Map<number, StoreClient>();
+  readonly #sweeper: NodeJS.Timeout;
+  #lastSlot = 0;
+
+  constructor(path: string, driver: string, db: Database, machine: Machine, patienceMs: number) {
+    this.#path = path;
+    this.#driver = driver;
+    this.#db = db;
+    this.#machine = machine;
+    this.#statements = prepare(db);
+    this.#transactions = new Transactions(path, db, this.#statements, {
+      committed: () => this.#send(),
+      undone: () => void this.#ledger.takeLetters(),
+    });
+    this.#turns = new Turns(patienceMs, isBusy);
+    this.#hub = new Hub(path, {
+      onMessage: (line) => this.#deliver(messageOf(line)),
+      onLost: (process) => this.#background(() => this.#lost(process)),
+    });
+    // The end of a process that we are in touch with would have been heard.
+    this.#ledger = new Ledger(
+      this.#statements,
+      machine,
+      (process) => !this.#isNear(process) && isGone(process),
+    );
+    this.#sweeper = setInterval(() => this.#background(() => this.#sweep()), sweepMs);
+    this.#sweeper.unref();
+    this.#background(() => this.#sweep());
+  }
+
+  /** Lets a client in; gives the number by which it is found when an entry of its own is evicted. */
+  join(client: StoreClient): number {
+    this.#clients.set(++this.#lastSlot, client);
+    return this.#lastSlot;
+  }
+
+  leave(slot: number): void {
+    const client = this.#clients.get(slot);
+    if (client !== undefined) this.#watches.endAll(client);
+    this.#clients.delete(slot);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    await this.#turns.idle();
+    await this.#hub.close();
+    this.#db.close();
+  }
+
+  append(queue: string, asked: NewEntry, slot: number): Answer<Snapshot | null> {
+    this.#hub.start();
+    const owner = { process: this.#hub.name, slot };
+    return this.#turns.take(() => {
+      const alone = (): Snapshot | null => this.#ledger.appendAlone(queue, asked, owner);
+      const found = this.#transactions.alone(alone, () => this.#ledger.append(queue, asked, owner));
+      return found === null || "ahead" in found ? found : this.#stand(queue, found);
+    });
+  }
+
+  /** Where an entry stands that has been appended: a busy file does not undo that any more. */
+  #stand(queue: string, self: Standing): Snapshot {
+    const { begin, beginRead } = this.#statements;
+    try {
+      for (let tries = 1; ; tries++) {
+        const { snapshot, isClean } = this.#transactions.run(() => this.#ledger.look(queue, self), beginRead);
+        if (isClean || tries === cleaningTries) return snapshot;
+        this.#transactions.run(() => this.#ledger.clean(queue, self), begin);
+      }
+    } catch (error) {
+      throw failureOf(error, this.#path);
+    }
+  }
+
+  renew(renewals: readonly Renewal[]): Answer<readonly Renewed[]> {
+    return this.#turns.take(() =>
+      this.#transactions.run(() => renewals.map((renewal) => this.#ledger.renew(renewal))),
+    );
+  }
+
+  remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
+    return this.#turns.take(() => {
+      const alone = (): true | null =>
+        (!evict && seq !== undefined && this.#ledger.removeLast(queue, id, seq)) || null;
+      return this.#transactions.alone(alone, () => this.#ledger.remove(queue, id, evict, seq));
+    });
+  }
+
+  /** The live entries of a queue, after taking out those that have expired or whose process has ended. */
+  list(queue: string): Answer<readonly Entry[]> {
+    return this.#turns.take(() => {
+      const read = (): readonly ReturnType<typeof standingOf>[] =>
+        this.#transactions.direct(() => this.#statements.all.all(queue)).map(standingOf);
+      let standings = read();
+      const nowUs = this.#machine.nowUs();
+      const gone = new Set(
+        standings.map(({ process }) => process).filter((process) => this.#isGone(process)),
+      );
+      if (gone.size > 0 || standings.some(({ untilUs }) => untilUs <= nowUs)) {
+        this.#transactions.run(() => {
+          this.#ledger.expire(queue, nowUs);
+          this.#ledger.clear(gone, nowUs);
+        });
+        standings = read();
+      }
+      return standings.map((standing) => entryOf(standing, nowUs));
+    });
+  }
+
+  queues(prefix: string): Answer<readonly string[]> {
+    return this.#turns.take(() => {
+      this.#sweep();
+      const rows = this.#transactions.direct(() => this.#statements.queues.all());
+      return rows.map(({ queue }) => queue).filter((queue) => queue.startsWith(prefix));
+    });
+  }
+
+  examine(): Answer<readonly Finding[]> {
+    return this.#turns.take(() =>
+      this.#transactions.direct(() => examineFile(this.#path, this.#driver, this.#db, this.#machine)),
+    );
+  }
+
+  /** Calls back when the target leaves, or when room was made; at once if that has happened already. */
+  watch(
+    queue: string,
+    self: Entry,
+    target: Entry | null,
+    client: StoreClient,
+    onChange: (fresh?: Snapshot) => void,
+  ): Answer<() => void> {
+    const watch: Watch = { queue, self, target, client, onChange, kept: new Map() };
+    return this.#turns.take(() => {
+      // Whoever takes the target out after the look finds the watch standing.
+      this.#watches.add(watch);
+      this.#look(watch);
+      return () => this.#watches.end(watch);
+    });
+  }
+
+  /** Looks whether a watch has anything left to wait for, and stays in touch with the processes that it waits for. */
+  #look(watch: Watch): void {
+    const blockers = this.#transactions.direct(() => this.#blockers(watch));
+    if (blockers === null) return this.#watches.call(watch);
+    for (const process of blockers) {
+      if (process === this.#hub.name || watch.kept.has(process)) continue;
+      watch.kept.set(process, this.#hub.keep(process));
+    }
+  }
+
+  /** The processes whose entries a watch waits for; null if it need not wait any more. */
+  #blockers({ queue, self, target }: Watch): readonly string[] | null {
+    const { bySeq, ahead, processesAhead } = this.#statements;
+    const row = bySeq.get(queue, (target ?? self).seq);
+    if (row === undefined || row.until <= this.#machine.nowUs()) return null;
+    if (target !== null) return [row.process];
+    const weight = Number(ahead.get(queue, self.seq)?.weight ?? 0);
+    if (weight + self.weight <= (self.permits ?? 0)) return null;
+    return processesAhead.all(queue, self.seq).map(({ process }) => process);
+  }
+
+  // Other processes.
+
+  #isNear(process: string): boolean {
+    return process === this.#hub.name || this.#hub.isInTouch(process);
+  }
+
+  #isGone(process: string): boolean {
+    return !this.#isNear(process) && isGone(process);
+  }
+
+  /** A process has ended, or cannot be reached. If it has ended, its entries go; and whoever waits for it looks again. */
+  #lost(process: string): void {
+    const gone = this.#isGone(process);
+    if (gone) this.#transactions.run(() => this.#ledger.clear([process], this.#machine.nowUs()));
+    for (const watch of this.#watches.on(process)) this.#look(watch);
+    if (gone) this.#hub.forget(process);
+  }
+
+  #deliver(message: Message | null): void {
+    if (message === null) return;
+    const { kind, queue, id } = message;
+    if (kind === "evicted") return this.#clients.get(message.slot)?.evicted(queue, id);
+    const { fresh } = message;
+    this.#watches.tell(queue, id, fresh === null ? undefined : snapshotOf(fresh, this.#machine.nowUs()));
+  }
+
+  #sweep(): void {
+    this.#transactions.run(() => this.#ledger.sweep());
+  }
+
+  /** Work that nobody waits for; where it fails, the ttl frees what it would have freed. */
+  #background(work: () => void): void {
+    void (async () => this.#turns.take(work))().catch(() => {});
+  }
+
+  /** Tells whom the transaction concerned. Those of this process may call the store again at once. */
+  #send(): void {
+    for (const { process, message } of this.#ledger.takeLetters()) {
+      if (process === this.#hub.name) this.#deliver(message);
+      else this.#hub.send(process, lineOf(message));
+    }
+  }
+}
