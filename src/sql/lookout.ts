@@ -77,7 +77,7 @@ export class Lookout {
     this.#pushed = pushed;
     this.#epoch += 1;
     for (const watch of this.#all()) watch.lookAt = 0;
-    this.#schedule();
+    this.#lookBy(0);
   }
 
   /** Adds a waiter; it looks at once if its target may have left without a word. Gives the function that takes it off again. */
@@ -88,7 +88,7 @@ export class Lookout {
     const early = this.#early.get(self.id);
     if (this.#pushed && this.#told.get(self) === this.#epoch) watch.lookAt = Number.POSITIVE_INFINITY;
     if (early !== undefined && (early === null || BigInt(early[0]) === self.seq)) this.#tell(watch, early);
-    else this.#schedule();
+    else this.#lookBy(watch.lookAt);
     return () => {
       those.delete(watch);
       if (those.size === 0 && this.#watches.get(self.id) === those) this.#watches.delete(self.id);
@@ -103,11 +103,19 @@ export class Lookout {
     for (const watch of those) this.#tell(watch, known);
   }
 
-  /** An entry of a queue has left, as this client knows: its waiters look at once. */
+  /** An entry of a queue has left, as this client knows: those of its waiters look at once who may be next. */
   nudge(queue: string): void {
     if (this.#pushed) return;
-    for (const watch of this.#all()) if (watch.queue === queue) watch.lookAt = 0;
-    this.#schedule();
+    const those = [...this.#all()].filter((watch) => watch.queue === queue);
+    const first = those.reduce<Watch | null>(
+      (least, each) => (least && least.self.seq < each.self.seq ? least : each),
+      null,
+    );
+    for (const watch of those) {
+      const alone = watch.self.mode === "write" && watch.self.permits === undefined;
+      if (watch === first || !alone) watch.lookAt = 0;
+    }
+    if (first !== null) this.#lookBy(0);
   }
 
   /** Whether a look has not found an entry any more: asked once, when it joins again. */
@@ -147,35 +155,38 @@ export class Lookout {
     watch.onChange(place === null ? undefined : snapshotOf(watch.self, place));
   }
 
-  #schedule(): void {
-    let next = Number.POSITIVE_INFINITY;
-    for (const watch of this.#all()) if (!watch.told && !watch.looking) next = Math.min(next, watch.lookAt);
-    if (this.#closed || next === this.#timerAt) return;
+  /** Sees to it that somebody looks at this moment, or before. */
+  #lookBy(at: number): void {
+    if (this.#closed || at >= this.#timerAt) return;
     this.#timer?.cancel();
-    this.#timerAt = next;
-    this.#timer =
-      next === Number.POSITIVE_INFINITY
-        ? null
-        : systemClock.after(next - systemClock.now(), () => this.#lookNow());
+    this.#timerAt = at;
+    this.#timer = systemClock.after(at - systemClock.now(), () => this.#lookNow());
   }
 
   #lookNow(): void {
     this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = systemClock.now();
+    let next = Number.POSITIVE_INFINITY;
     // Those who are about to look come along: they travel in one query.
+    const due = systemClock.now() + nearMs.shortest / 2;
     for (const watch of this.#all()) {
-      if (watch.told || watch.looking || watch.lookAt > now + nearMs.shortest / 2) continue;
-      watch.looking = true;
-      void this.#lookFor(watch).finally(() => {
-        watch.looking = false;
-        this.#schedule();
-      });
+      if (watch.told || watch.looking) continue;
+      if (watch.lookAt > due) next = Math.min(next, watch.lookAt);
+      else this.#begin(watch);
     }
-    this.#schedule();
+    this.#lookBy(next);
+  }
+
+  #begin(watch: Watch): void {
+    watch.looking = true;
+    void this.#lookFor(watch).finally(() => {
+      watch.looking = false;
+      if (!watch.told) this.#lookBy(watch.lookAt);
+    });
   }
 
   async #lookFor(watch: Watch): Promise<void> {
     const { queue, self } = watch;
+    const epoch = this.#epoch;
     try {
       const place = await this.#look(queue, self.id);
       const now = systemClock.now();
@@ -189,7 +200,8 @@ export class Lookout {
       if (ruleOf(self).grants(self, ahead)) return this.#tell(watch, place);
       // What has expired is taken out by an append, under the queue's lock.
       if (ahead.nearest?.expiresInMs === 0) return this.#tell(watch, null);
-      watch.lookAt = now + this.#pauseFor(watch, place, now);
+      // What was seen before telling began says nothing about what was not told.
+      watch.lookAt = epoch === this.#epoch ? now + this.#pauseFor(watch, place, now) : 0;
     } catch {
       watch.lookAt = systemClock.now() + farMs;
     }

@@ -135,8 +135,11 @@ function parsed(value: unknown): unknown {
 /** Rolled back in favour of others: deadlock, lock wait too long. */
 const rolledBack = new Set([1205, 1213]);
 
-/** Not for this server: read-only, or no longer what it was. Another connection may lead to the new primary. */
-const misdirected = new Set([1290, 1792, 1836]);
+/**
+ * Another connection may do better: this server is read-only, and another one may lead to the new primary; or the call was
+ * interrupted, and its transaction ends with the connection.
+ */
+const misdirected = new Set([1290, 1792, 1836, 1317, 1969, 3024]);
 
 /** The server or a human ended the connection, maybe after the commit: shutdown, kill, query interrupted. */
 const cut = new Set([1053, 1927, 3169]);
