@@ -162,7 +162,7 @@ async function stands(
   );
   if (!answer.succeeded) return append(store, queue, asked);
   const ahead = steps.aheadInMiddle(answer.responses, store.show(queue));
-  const self = { ...shown(asked), seq, expiresInMs: await store.lifeOf(leaseId) };
+  const self = shown(asked, seq, await store.lifeOf(leaseId));
   return unlessBlocked(store, queue, asked, { self, ahead });
 }
 

@@ -24,6 +24,7 @@ export async function takeOut(
   // Whoever is next in this client need not ask whether its own entry is there: it is seen in the same moment.
   const success = heir === undefined ? [deletion(key)] : [deletion(key), sight(heir.key)];
   watch?.leaving(own.key);
+  store.guards.remove(own);
   try {
     const compare = [steps.createdAt(key, own.seq)];
     const answer = await store.calls.write("a removal", methods.transact, { compare, success });
@@ -37,6 +38,7 @@ export async function takeOut(
     return answer.succeeded && !wasExpired;
   } catch (error) {
     watch?.stayed(own.key, own.seq);
+    store.guards.add(own);
     throw error;
   }
 }

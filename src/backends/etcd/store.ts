@@ -129,7 +129,7 @@ export class EtcdStore {
 
   /** An entry of ours, as it is shown to whoever asked at `startedAt`. */
   showOwn(asked: NewEntry, own: OwnEntry, startedAt: number): Entry {
-    return { ...shown(asked), seq: own.seq ?? 0n, expiresInMs: leftOf(own, startedAt) };
+    return shown(asked, own.seq ?? 0n, leftOf(own, startedAt));
   }
 
   /** What is left of the life of a lease, whoever it belongs to, in milliseconds; the server rounds it down. */
@@ -174,10 +174,10 @@ export class EtcdStore {
   }
 }
 
-/** What a listing shows of an entry that was just made. */
-export function shown(asked: NewEntry): Omit<Entry, "seq" | "expiresInMs"> {
+/** An entry as its maker knows it. */
+export function shown(asked: NewEntry, seq: bigint, expiresInMs: number): Entry {
   const { id, owner, mode, weight, permits, metadata } = asked;
-  return { id, owner, mode, weight, permits, metadata, ageMs: 0 };
+  return { id, owner, mode, weight, permits, metadata, seq, expiresInMs, ageMs: 0 };
 }
 
 /** How long an entry surely lives, counted from when somebody asked, as it counts itself. */

@@ -6,8 +6,8 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   connect,
-  constants,
   type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
 } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import { EtcdError, status } from "./errors.ts";
@@ -49,6 +49,8 @@ export class Session {
   readonly #onEnd = new Set<() => void>();
   /** Resolves when the connection is closed and nothing is under way on it any more. */
   readonly closed: Promise<void>;
+  readonly #fullByPath = new Map<string, OutgoingHttpHeaders>();
+  #headersOf: IncomingHttpHeaders | null = null;
   #pinger: { cancel(): void } | null = null;
   #ended: EtcdError | null = null;
 
@@ -143,18 +145,30 @@ export class Session {
 
   #request(path: string, headers: IncomingHttpHeaders): ClientHttp2Stream {
     try {
-      return this.#session.request({
-        ...headers,
-        [constants.HTTP2_HEADER_METHOD]: "POST",
-        [constants.HTTP2_HEADER_PATH]: path,
-        "content-type": "application/grpc",
-        te: "trailers",
-      });
+      return this.#session.request(this.#fullHeaders(path, headers));
     } catch (cause) {
       const { endpoint } = this;
       const message = `etcd at ${endpoint}: the connection has ended`;
       throw new EtcdError(message, { status: status.unavailable, notDone: true, endpoint, cause });
     }
+  }
+
+  /** Made once for each path: most calls are of few kinds. */
+  #fullHeaders(path: string, headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+    if (headers !== this.#headersOf) this.#fullByPath.clear();
+    this.#headersOf = headers;
+    let full = this.#fullByPath.get(path);
+    if (full === undefined) {
+      full = {
+        ...headers,
+        ":method": "POST",
+        ":path": path,
+        "content-type": "application/grpc",
+        te: "trailers",
+      };
+      this.#fullByPath.set(path, full);
+    }
+    return full;
   }
 
   /** No new calls: ends the connection when what is under way has ended. */
