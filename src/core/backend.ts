@@ -99,7 +99,14 @@ export type Renewed =
   | { readonly outcome: "unknown"; readonly cause?: unknown };
 
 /** A fault that a store may not survive. */
-export type Fault = "process-restart" | "store-restart" | "fail-over" | "clock-step" | "eviction";
+export type Fault =
+  | "process-restart"
+  | "store-restart"
+  /** A server that stood still for longer than a ttl goes on. */
+  | "store-pause"
+  | "fail-over"
+  | "clock-step"
+  | "eviction";
 
 /** What a backend promises, as data: read by the core, by `connect(url, { require })`, by docs and by the CLI. */
 export interface Traits {

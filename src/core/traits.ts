@@ -22,6 +22,7 @@ const width = { process: 0, machine: 1, network: 2 };
 const faults: readonly unknown[] = [
   "process-restart",
   "store-restart",
+  "store-pause",
   "fail-over",
   "clock-step",
   "eviction",

@@ -30,7 +30,7 @@ export const etcdTraits: Traits = {
   expiry: "store",
   tokens: "the create revision of the entry's key",
   wake: "push",
-  exclusivityBrokenBy: [],
+  exclusivityBrokenBy: ["store-pause"],
   tokensRegressAfter: [],
   callOrder: false,
 };
