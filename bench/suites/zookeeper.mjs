@@ -186,13 +186,13 @@ async function handOver({ context, request }, budget, job, shape) {
     );
     return { ...found, requests };
   }
-  const before = await received(context);
   const warmUpMs = Math.max(3_000, budget.warmUpMs);
-  const found = await loopFleet(job, { ...shape, holdMs, warmUpMs, measureMs });
-  // The warm-up's requests are in it, and so are its turns, as far as they can be told.
-  const turns = found.acquisitions * (1 + warmUpMs / measureMs);
-  requests = ((await received(context)) - before) / turns;
-  return { perSecond: found.perSecond, gapUs: found.gapUs, requests };
+  const { perSecond, gapUs } = await loopFleet(job, { ...shape, holdMs, warmUpMs, measureMs });
+  // Counted in a run of its own, so that no warm-up is in it.
+  const before = await received(context);
+  const { acquisitions } = await loopFleet(job, { ...shape, holdMs, warmUpMs: 0, measureMs });
+  requests = ((await received(context)) - before) / acquisitions;
+  return { perSecond, gapUs, requests };
 }
 
 /** How many requests the server has got. */
