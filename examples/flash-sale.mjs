@@ -8,7 +8,7 @@ import { fencedUpdate, postgresBackend, rowLock, updateVersioned } from "holdfas
 import { Pool } from "pg";
 import { startPostgres } from "../scripts/lib/postgres-server.mjs";
 
-const [stock, buyers] = [30, 70];
+const [stock, buyers] = [12, 30];
 const started = process.env["DATABASE_URL"] === undefined ? await startPostgres() : undefined;
 const pool = new Pool({ connectionString: process.env["DATABASE_URL"] ?? started?.url, max: 8 });
 const backend = postgresBackend({ pool });
