@@ -6,7 +6,7 @@ import { ask, startSentinel } from "../../scripts/lib/redis-servers.mjs";
 import { redisBackend } from "../../src/backends/redis/index.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { backendContract } from "../../src/testing/index.ts";
-import { byUrl, contractStore } from "../helpers/redis.ts";
+import { byUrl, connected, contractStore } from "../helpers/redis.ts";
 
 const runner = { describe, it };
 let watched: Awaited<ReturnType<typeof startSentinel>>;
@@ -28,12 +28,11 @@ afterAll(async () => {
 for (const library of ["ioredis", "redis"] as const) {
   backendContract({
     name: `redis by Sentinel, ${library}`,
-    open: () => contractStore(url, byUrl(library), (prefix) => looker.keys(`${prefix}*`)),
+    open: () => connected(contractStore(url, byUrl(library), (prefix) => looker.keys(`${prefix}*`))),
     runner,
     interleavings: 30,
-    // A client first asks a Sentinel and then makes two connections: entries have to outlive that on a busy machine.
-    shortMs: 1_500,
-    lagMs: 300,
+    shortMs: 400,
+    lagMs: 200,
     patienceMs: 10_000,
   });
 }

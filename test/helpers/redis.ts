@@ -49,6 +49,18 @@ export const handedIn: Readonly<Record<"ioredis 6" | "ioredis 5" | "node-redis 6
   },
 };
 
+/** Lets a store give clients that are connected already, for cases about short lives on servers that are far away. */
+export function connected(store: ContractStore): ContractStore {
+  return {
+    ...store,
+    client: async () => {
+      const client = await store.client();
+      await client.list("-connected");
+      return client;
+    },
+  };
+}
+
 /** Opens connections of its own, with one of the libraries. */
 export function byUrl(library: "ioredis" | "redis"): Open {
   return (url, settings) => {

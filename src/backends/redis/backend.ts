@@ -16,13 +16,14 @@ import type {
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import { ruleOf } from "../../core/grant.ts";
+import type { Confirmation } from "./batch.ts";
 import type { CallArgs } from "./calls.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers } from "./health.ts";
 import { Hub } from "./hub.ts";
 import { keysOf, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
-import { type Confirmation, Outbox } from "./outbox.ts";
+import { Outbox } from "./outbox.ts";
 import { packEntry, packOwner, readRecord, readStanding, wholeMs } from "./records.ts";
 
 /** What Redis promises: one server that keeps its data and its clock. What breaks that is listed. */

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Clock, Timer } from "../../core/clock.ts";
-import type { LockError } from "../../core/errors.ts";
+import { Batch, type Confirmation, lackOf, type Taker } from "./batch.ts";
 import { type CallArgs, calls } from "./calls.ts";
 import {
   closed,
@@ -27,51 +27,6 @@ const batchSize = 64;
 
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;
-
-/** Who gets the answer of a call. */
-export interface Taker {
-  /** `listening` is what the hub said when it was sent. */
-  take(answer: unknown, nowUs: number, listening: number): void;
-  fail(error: LockError): void;
-  /** Whether the replication policy applies to it; then `undo` is called for an answer that was not confirmed. */
-  readonly undo?: () => void;
-}
-
-/** What has to confirm a write before it counts. */
-export interface Confirmation {
-  readonly replicas: number;
-  readonly aof: number;
-  readonly withinMs: number;
-}
-
-class Batch {
-  /** Of the first call: on a cluster, all calls of a batch are in its slot. */
-  readonly key: string;
-  readonly slot: number;
-  /** By when it must have been answered, by our clock. */
-  readonly dueAt: number;
-  readonly keys: string[] = [];
-  readonly args: string[] = [];
-  readonly takers: Taker[] = [];
-  /** Where the arguments of each call begin. */
-  readonly starts: number[] = [];
-  sentAt = 0;
-  listening = 0;
-  over = false;
-  again = false;
-
-  constructor(key: string, slot: number, dueAt: number) {
-    this.key = key;
-    this.slot = slot;
-    this.dueAt = dueAt;
-  }
-
-  fail(error: LockError): void {
-    if (this.over) return;
-    this.over = true;
-    for (const taker of this.takers) taker.fail(error);
-  }
-}
 
 /** The calls of one client. */
 export class Outbox {
@@ -223,25 +178,11 @@ export class Outbox {
     const taker = batch.takers[index];
     if (taker === undefined) return;
     // The server's clock has stepped: what it is now has just been learnt.
-    if (text === "LATE" && !batch.again && this.#clock.now() < batch.dueAt)
-      return this.#again(batch, index, taker);
+    if (text === "LATE" && !batch.again && this.#clock.now() < batch.dueAt) {
+      return this.#send(batch.onlyAppend(index), false);
+    }
     if (text.startsWith("READONLY")) this.#link.reconnect();
     taker.fail(failureOf(text));
-  }
-
-  #again(batch: Batch, index: number, taker: Taker): void {
-    const { append } = calls;
-    const again = new Batch(batch.key, batch.slot, batch.dueAt);
-    again.again = true;
-    const start = batch.starts[index] ?? 0;
-    const keysBefore = batch.starts
-      .slice(0, index)
-      .reduce((sum, from) => sum + keysOfLetter(batch.args[from]), 0);
-    again.keys.push(...batch.keys.slice(keysBefore, keysBefore + append.keys.length));
-    again.starts.push(0);
-    again.args.push(...batch.args.slice(start, start + 1 + append.args.length));
-    again.takers.push(taker);
-    this.#send(again, false);
   }
 
   #failed(batch: Batch, error: unknown): void {
@@ -321,19 +262,4 @@ export class Outbox {
     this.#waiting = [];
     for (const batch of all) batch.fail(closed());
   }
-}
-
-function keysOfLetter(letter: string | undefined): number {
-  return Object.values(calls).find((shape) => shape.letter === letter)?.keys.length ?? 0;
-}
-
-/** What a confirmation lacks; null if nothing. */
-function lackOf(answer: unknown, { replicas, aof }: Confirmation): string | null {
-  if (!Array.isArray(answer)) {
-    const seen = Number(asText(answer));
-    return seen >= replicas ? null : `${seen} of ${replicas} replicas confirmed it`;
-  }
-  const [local, remote]: unknown[] = answer;
-  if (Number(asText(local)) >= aof && Number(asText(remote)) >= replicas) return null;
-  return `${asText(local)} of ${aof} local and ${asText(remote)} of ${replicas} replicas have it on disk`;
 }
