@@ -31,7 +31,6 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "concurrent appends of several clients stand in the order of their seq",
     "append says how many are ahead",
     "what a wake-up carries is what a listing shows",
-    "parallel branches inside one section enter one at a time, and nobody else does",
   ],
   "takes the count for the weight": [
     "append says how much weight is ahead",
