@@ -22,8 +22,9 @@ export const servers = [
   {
     name: "etcd",
     backends: ["etcd"],
-    binaries: ["etcd", "etcdctl"],
-    packages: ["etcd-server", "etcd-client"],
+    // Certificates, and network namespaces that cut a member off.
+    binaries: ["etcd", "etcdctl", "openssl", "ip"],
+    packages: ["etcd-server", "etcd-client", "openssl", "iproute2"],
     url: "HOLDFAST_TEST_ETCD_URL",
   },
   {
