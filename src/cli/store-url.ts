@@ -36,6 +36,7 @@ function userParts(url: string): readonly string[] {
   const end = rest.lastIndexOf("@");
   if (slashes === undefined || rest.startsWith("/") || end < 0) return [];
   const user = rest.slice(0, end);
+  if (!user.includes(":")) return [];
   return [user, user.slice(user.indexOf(":") + 1)];
 }
 

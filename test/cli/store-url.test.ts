@@ -51,4 +51,11 @@ describe("secretsOf", () => {
   it("survives an address that cannot be decoded", () => {
     expect(secretsOf("redis://u:100%@h")("it said 100%")).toBe("it said ***");
   });
+
+  it("leaves a user without a password alone, who may be named like the scheme", () => {
+    const clean = secretsOf("postgres://postgres@db/app");
+    expect(clean("the store postgres://db/app does not answer")).toBe(
+      "the store postgres://db/app does not answer",
+    );
+  });
 });
