@@ -9,6 +9,8 @@ const config: ViteUserConfig = defineConfig({
     watch: false,
     // Tests fork, kill and pause processes and read their own memory: each file gets a process of its own.
     pool: "forks",
+    // Most of them wait for a ttl to pass or for a server to come back: more than there are cores, so that the cores have work.
+    maxWorkers: 4,
     // Generous for a busy two-core machine, short enough that a lost wake-up is a failure and not a hang.
     testTimeout: 20_000,
     hookTimeout: 60_000,

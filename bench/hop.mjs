@@ -15,10 +15,11 @@ const messages = 200;
 
 /**
  * Microseconds from the write in one process until the other has the message, the median of many; both processes sleep in
- * between, as waiters do.
+ * between, as waiters do. Work that is given is done, and timed, before each write, and prepared while nothing is timed.
  * @param {Budget} budget
+ * @param {{ prepare: () => void, work: () => void }} [first]
  */
-export async function hopMicros({ warmUpMs }) {
+export async function hopMicros({ warmUpMs }, first) {
   const address = join(tmpdir(), `holdfast-hop-${process.pid}.sock`);
   const child = fork(fileURLToPath(import.meta.url), [address], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -29,14 +30,18 @@ export async function hopMicros({ warmUpMs }) {
     await once(socket, "connect");
     const send = async (/** @type {number} */ count) => {
       for (let i = 0; i < count; i++) {
-        socket.write(`${process.hrtime.bigint()}\n`);
+        first?.prepare();
         await pause(1);
+        const startedAt = process.hrtime.bigint();
+        first?.work();
+        socket.write(`${startedAt}\n`);
       }
     };
     await send(Math.ceil(warmUpMs / 2));
     child.send("measure");
     await once(child, "message");
     await send(messages);
+    await pause(1);
     child.send("report");
     const [hops] = await once(child, "message");
     socket.destroy();

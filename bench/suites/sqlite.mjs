@@ -15,7 +15,7 @@ import { idle, pairMicros } from "../workloads.mjs";
 /** @import { Request } from "../workloads.mjs" */
 
 /** @typedef {{ folder: string }} Context */
-/** @typedef {{ request?: Request, pair?: () => unknown }} Subject */
+/** @typedef {{ request?: Request, pair?: () => unknown, bare?: ReturnType<typeof openBare> }} Subject */
 
 const shape = { processes: 4, waiters: 8, holdMs: 1 };
 const require = createRequire(import.meta.url);
@@ -32,6 +32,7 @@ export const suite = {
     drain_gap_p50_4x8: { unit: "µs", better: "lower" },
     inversions_4x8: { unit: "", better: "lower" },
     hop_p50: { unit: "µs", better: "lower" },
+    commit_hop_p50: { unit: "µs", better: "lower" },
   },
 
   measurements: {
@@ -60,6 +61,13 @@ export const suite = {
     hop: {
       run: async (_subject, budget) => ({ hop_p50: await hopMicros(budget) }),
     },
+    // The least that a hand-over costs if the file says who holds: the holder's row is out before the next hears of it.
+    commitHop: {
+      run: async ({ bare }, budget) => {
+        if (bare === undefined) throw new Error("the contender has no bare table");
+        return { commit_hop_p50: await hopMicros(budget, { prepare: bare.take, work: bare.free }) };
+      },
+    },
   },
 
   contenders: [
@@ -79,9 +87,14 @@ export const suite = {
     },
     {
       name: "sqlite-bare",
-      measurements: ["pair"],
+      measurements: ["pair", "commitHop"],
       async open({ folder }) {
-        return { pair: barePair(join(folder, `bare-${process.pid}.db`)) };
+        const bare = openBare(join(folder, `bare-${process.pid}.db`));
+        const pair = () => {
+          bare.take();
+          bare.free();
+        };
+        return { pair, bare };
       },
     },
     {
@@ -142,6 +155,14 @@ export const suite = {
       of: { contender: "holdfast", metric: "drain_gap_p50_4x8" },
       to: [{ contender: "uds-hop", metric: "hop_p50" }],
     },
+    commit_hop_p50_vs_uds_hop: {
+      of: { contender: "sqlite-bare", metric: "commit_hop_p50" },
+      to: [{ contender: "uds-hop", metric: "hop_p50" }],
+    },
+    handoff_gap_p50_vs_commit_hop: {
+      of: { contender: "holdfast", metric: "drain_gap_p50_4x8" },
+      to: [{ contender: "sqlite-bare", metric: "commit_hop_p50" }],
+    },
     inversions_4x8: { of: { contender: "holdfast", metric: "inversions_4x8" }, to: [] },
   },
 
@@ -158,18 +179,17 @@ export const suite = {
  * The least that a lock in SQLite has to do: a row goes in, unless it is there, and out again. The same library and the
  * same settings as the backend.
  * @param {string} path
- * @returns {() => void}
  */
-function barePair(path) {
+function openBare(path) {
   const db = openSqlite(path);
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = NORMAL");
   db.exec("CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, until INTEGER) WITHOUT ROWID");
   const take = db.prepare("INSERT INTO locks VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
   const free = db.prepare("DELETE FROM locks WHERE name = ? AND owner = ?");
-  return () => {
-    take.run("pair", "owner", Date.now() + 30_000);
-    free.run("pair", "owner");
+  return {
+    take: () => void take.run("pair", "owner", Date.now() + 30_000),
+    free: () => void free.run("pair", "owner"),
   };
 }
 

@@ -9,7 +9,7 @@ import { prepare } from "../../src/backends/sqlite/statements.ts";
 it("an entry that was evicted before the look does not hear that nobody is ahead", () => {
   const db = findDriver().open(":memory:");
   db.exec(schema);
-  db.exec("UPDATE store SET ceiling = 9000000000000000000");
+  db.exec("UPDATE entries SET since = 9000000000000000000 WHERE queue = ''");
   const ledger = new Ledger(prepare(db), thisMachine(), () => false);
   const owner = { process: "p", slot: 1 };
   const asked = (id: string) =>

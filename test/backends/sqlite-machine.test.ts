@@ -77,7 +77,7 @@ describe("in a file", () => {
   /** Gives an entry to another process, as if that had made it. */
   function giveAway(process: string): void {
     const db = findDriver().open(file.path);
-    db.prepare("UPDATE entries SET process = ?1").run(process);
+    db.prepare("UPDATE entries SET process = ?1 WHERE queue <> ''").run(process);
     db.close();
   }
 

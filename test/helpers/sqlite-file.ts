@@ -26,7 +26,7 @@ export function sqliteFile(): SqliteFile {
       const db = findDriver().open(path);
       try {
         const sql =
-          "SELECT 'entry ' || id AS row FROM entries UNION ALL SELECT 'evicted ' || seq FROM evicted";
+          "SELECT 'entry ' || id AS row FROM entries WHERE queue <> '' UNION ALL SELECT 'evicted ' || seq FROM evicted";
         return db
           .prepare<{ row: string }>(sql)
           .all()

@@ -61,12 +61,17 @@ describe("a file that cannot be used is refused", () => {
     expect(readFileSync(file.path)).toEqual(content);
   });
 
-  it("if its tables are of a newer version", async () => {
+  it.each([
+    ["a newer", 99, "update"],
+    ["an older", 1, "delete it"],
+  ])("if its tables are of %s version", async (age, version, todo) => {
     await (await sqliteBackend({ path: file.path })).close();
     const db = findDriver().open(file.path);
-    db.exec("PRAGMA user_version = 99");
+    db.exec(`PRAGMA user_version = ${version}`);
     db.close();
-    expect(await refused(file.path)).toEqual(saying("LOCK_UNSUPPORTED", file.path, "newer", "99", "update"));
+    expect(await refused(file.path)).toEqual(
+      saying("LOCK_UNSUPPORTED", file.path, age, String(version), todo),
+    );
   });
 
   it("if it is damaged", async () => {

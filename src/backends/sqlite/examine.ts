@@ -104,7 +104,9 @@ function damage(db: Database, path: string): Finding {
 }
 
 function entries(db: Database, machine: Machine): readonly Finding[] {
-  const rows = db.prepare<{ process: string; until: bigint }>("SELECT process, until FROM entries").all();
+  const rows = db
+    .prepare<{ process: string; until: bigint }>("SELECT process, until FROM entries WHERE queue <> ''")
+    .all();
   const processes = new Set(rows.map(({ process }) => process));
   const gone = new Set([...processes].filter(isGone));
   const nowUs = machine.nowUs();

@@ -144,7 +144,7 @@ function setUp(db: Database, path: string, machine: Machine): void {
   }
 }
 
-/** Whether the file is empty. Refuses one that is not ours, or of a version to come. */
+/** Whether the file is empty. Refuses one that is not ours, or of another version. */
 function checkTables(db: Database, path: string): boolean {
   const { application_id: application } =
     db.prepare<{ application_id: bigint }>("PRAGMA application_id").get() ?? {};
@@ -155,14 +155,16 @@ function checkTables(db: Database, path: string): boolean {
   if (application !== BigInt(applicationId)) {
     throw refusal("LOCK_UNSUPPORTED", `the file ${path} belongs to another program: give another path`);
   }
-  if (version > BigInt(schemaVersion)) {
-    throw refusal(
-      "LOCK_UNSUPPORTED",
-      `the file ${path} was made by a newer holdfast (version ${version} of its tables, this one knows ` +
-        `${schemaVersion}): update holdfast, or give another path`,
-    );
-  }
-  return false;
+  if (version === BigInt(schemaVersion)) return false;
+  const [age, todo] =
+    version > BigInt(schemaVersion)
+      ? ["a newer", "update holdfast"]
+      : ["an older", "end the processes that use it and delete it, since it holds nothing but locks"];
+  throw refusal(
+    "LOCK_UNSUPPORTED",
+    `the file ${path} was made by ${age} holdfast (version ${version} of its tables, this one knows ` +
+      `${schemaVersion}): ${todo}, or give another path`,
+  );
 }
 
 /**
@@ -176,6 +178,7 @@ function beginBoot(db: Database, machine: Machine): void {
     db.prepare<{ boot: string | null; clock: bigint }>("SELECT boot, clock FROM store").get() ?? {};
   if (bootId !== null && boot === bootId) return;
   const now = machine.nowUs();
-  if (bootId !== null || now < clock) db.exec("DELETE FROM entries; DELETE FROM evicted");
-  db.prepare("UPDATE store SET seq = max(seq, ceiling), boot = ?1, clock = ?2").run(bootId, now);
+  if (bootId !== null || now < clock) db.exec("DELETE FROM entries WHERE queue <> ''; DELETE FROM evicted");
+  db.exec("UPDATE entries SET until = max(until, since) WHERE queue = '' AND seq = 0");
+  db.prepare("UPDATE store SET boot = ?1, clock = ?2").run(bootId, now);
 }

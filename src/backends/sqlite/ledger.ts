@@ -6,8 +6,18 @@ import type { NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts
 import { nothingAhead } from "../../core/grant.ts";
 import type { Machine } from "./machine.ts";
 import type { Message } from "./messages.ts";
-import { entryOf, insert, type Standing, standingFor, standingOf, type Statements } from "./statements.ts";
-import { concernedBy, snapshotOf } from "./succession.ts";
+import {
+  entryOf,
+  insert,
+  insertAlone,
+  type Next,
+  nextOf,
+  type Standing,
+  standingFor,
+  standingOf,
+  type Statements,
+} from "./statements.ts";
+import { concernedBy, type Left, snapshotOf } from "./succession.ts";
 
 /** A message and the process that it is for. */
 export interface Letter {
@@ -81,15 +91,33 @@ export class Ledger {
     const wallUs = this.#wallUs();
     const seq = wallUs > this.#lastSeq ? wallUs : this.#lastSeq + 1n;
     const self = standingFor(asked, seq, nowUs, owner);
-    if (insert(this.#statements.insertAlone, queue, self, false) === 0) return null;
+    if (insertAlone(this.#statements, queue, self) === 0) return null;
     this.#lastSeq = seq;
     return shown(self, nowUs);
   }
 
-  /** Takes out a live entry with nobody behind it, so that nobody has to be told; by one statement, too. */
-  removeLast(queue: string, id: string, seq: bigint): boolean {
-    if (this.#crowded.has(queue)) return false;
-    return this.#statements.deleteLast.run(queue, seq, id, this.#machine.nowUs()) > 0;
+  /**
+   * Takes out a live entry, by one statement, too: the last of its queue, or a writer that one of the usual kind stands
+   * behind, who is told. "Followed" if others have to be told by `tellBehind`; null if nothing was done.
+   */
+  removeAlone(queue: string, seq: bigint): "removed" | "followed" | null {
+    const nowUs = this.#machine.nowUs();
+    const { deleteLast, deleteWriter } = this.#statements;
+    if (!this.#crowded.has(queue)) return deleteLast.run(queue, seq, nowUs) > 0 ? "removed" : null;
+    const [row] = deleteWriter.all(queue, seq, nowUs);
+    if (row === undefined) return null;
+    if (row.next !== null) {
+      const isTold = row.isFirst === 1n && this.#tellFirst(queue, nextOf(row.next), nowUs);
+      return isTold ? "removed" : "followed";
+    }
+    if (row.isFirst === 1n) this.#crowded.delete(queue);
+    return "removed";
+  }
+
+  /** Tells whom the leaving of a writer concerns, in a transaction after its own. Others may have come and gone since. */
+  tellBehind(queue: string, leftSeq: bigint): void {
+    const left = { seq: leftSeq, mode: "write", weight: 1, permits: undefined } as const;
+    this.#tellOf(queue, left, this.#machine.nowUs());
   }
 
   /** Finds an entry, or appends it; null if it was to be granted at once and would not be. */
@@ -106,7 +134,7 @@ export class Ledger {
     if (next === undefined) throw new Error("the store has no row");
     if (next.seq > next.ceiling) throw new CeilingReached(next.seq);
     const self = standingFor(asked, next.seq, nowUs, owner);
-    insert(this.#statements.insert, queue, self, first !== undefined);
+    insert(this.#statements, queue, self, first !== undefined);
     this.#lastSeq = next.seq;
     if (first !== undefined) this.#crowd(queue);
     return self;
@@ -165,16 +193,18 @@ export class Ledger {
     }
     if (row !== first) this.#tellOf(queue, entry, nowUs);
     else if (second === undefined) this.#crowded.delete(queue);
-    else this.#tellSecond(queue, entry, standingOf(second), nowUs);
+    else if (entry.permits !== undefined || !this.#tellFirst(queue, standingOf(second), nowUs)) {
+      this.#tellOf(queue, entry, nowUs);
+    }
     return wasLive;
   }
 
-  /** The usual hand-over, from the first entry to a writer behind it, needs no further look. */
-  #tellSecond(queue: string, left: Standing, next: Standing, nowUs: number): void {
-    const isPlain = left.permits === undefined && next.permits === undefined;
-    if (!isPlain || next.mode === "read" || next.untilUs <= nowUs) return this.#tellOf(queue, left, nowUs);
-    const fresh = { self: next, count: 0, weight: 0, nearest: null, nearestWriter: null };
-    this.#letters.push({ process: next.process, message: { kind: "turn", queue, id: next.id, fresh } });
+  /** The usual hand-over is to a writer that is first now. False if it is another one: nobody was told then. */
+  #tellFirst(queue: string, first: Next, nowUs: number): boolean {
+    if (first.mode === "read" || first.permits !== undefined || first.untilUs <= nowUs) return false;
+    const { id, seq, sinceUs, untilUs, process } = first;
+    this.#letters.push({ process, message: { kind: "first", queue, id, seq, sinceUs, untilUs } });
+    return true;
   }
 
   /** Takes out what has expired in a queue. */
@@ -249,7 +279,7 @@ export class Ledger {
     return blocker === undefined ? [] : [blocker.process];
   }
 
-  #tellOf(queue: string, left: Standing, nowUs: number): void {
+  #tellOf(queue: string, left: Left, nowUs: number): void {
     for (const { waiter, fresh } of concernedBy(this.#statements, queue, left, nowUs)) {
       const message: Message = { kind: "turn", queue, id: waiter.id, fresh };
       this.#letters.push({ process: waiter.process, message });

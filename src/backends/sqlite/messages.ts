@@ -9,6 +9,16 @@ interface Turn<Seen> {
   readonly fresh: Seen | null;
 }
 
+/** Nobody is ahead any more: what most messages say, and so it is short. */
+export interface First<Seq = bigint> {
+  readonly kind: "first";
+  readonly queue: string;
+  readonly id: string;
+  readonly seq: Seq;
+  readonly sinceUs: number;
+  readonly untilUs: number;
+}
+
 interface Evicted {
   readonly kind: "evicted";
   readonly queue: string;
@@ -17,7 +27,7 @@ interface Evicted {
 }
 
 /** It may be the turn of an entry of yours; or an entry of yours was evicted. */
-export type Message = Turn<Fresh> | Evicted;
+export type Message = Turn<Fresh> | First | Evicted;
 
 /** A seq is text on the way: JSON has no integers of 64 bits. */
 type Sent = Omit<Standing, "seq"> & { readonly seq: string };
@@ -35,6 +45,7 @@ export function messageOf(line: string): Message | null {
     const message: unknown = JSON.parse(line);
     if (!isMessage(message)) return null;
     if (message.kind === "evicted") return message;
+    if (message.kind === "first") return { ...message, seq: BigInt(message.seq) };
     if (message.fresh === null) return { ...message, fresh: null };
     const { self, nearest, nearestWriter } = message.fresh;
     const fresh = {
@@ -53,12 +64,12 @@ function withSeq(standing: Sent): Standing {
   return { ...standing, seq: BigInt(standing.seq) };
 }
 
-function isMessage(value: unknown): value is Turn<Fresh<Sent>> | Evicted {
+function isMessage(value: unknown): value is Turn<Fresh<Sent>> | First<string> | Evicted {
   return (
     typeof value === "object" &&
     value !== null &&
     "kind" in value &&
-    (value.kind === "turn" || value.kind === "evicted") &&
+    (value.kind === "turn" || value.kind === "first" || value.kind === "evicted") &&
     "queue" in value &&
     typeof value.queue === "string" &&
     "id" in value &&

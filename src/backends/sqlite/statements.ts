@@ -6,17 +6,13 @@ import type { Database, Statement } from "./driver.ts";
 interface Row {
   readonly seq: bigint;
   readonly id: string;
-  readonly mode: EntryMode;
-  readonly weight: bigint;
-  readonly permits: bigint | null;
   readonly since: bigint;
   readonly until: bigint;
   readonly process: string;
-  readonly slot: bigint;
-  readonly client: string;
-  readonly host: string;
-  readonly pid: bigint;
-  readonly label: string | null;
+  readonly owner: string;
+  readonly mode: EntryMode;
+  readonly weight: bigint;
+  readonly permits: bigint | null;
   readonly metadata: string | null;
 }
 
@@ -35,8 +31,10 @@ export interface Standing {
   readonly slot: number;
 }
 
-const columns =
-  "seq, id, mode, weight, permits, since, until, process, slot, client, host, pid, label, metadata";
+/** What every entry has, and what most need not say. */
+const common = "seq, id, since, until, process, owner";
+const special = "mode, weight, permits, metadata";
+const columns = `${common}, ${special}`;
 
 /** The statements of one connection. */
 export interface Statements {
@@ -48,8 +46,12 @@ export interface Statements {
   readonly raiseCeiling: Statement;
   /** Appends to an empty queue, if the seq is above the last and within the ceiling. */
   readonly insertAlone: Statement;
+  /** The same for a writer of weight 1, outside of a semaphore and without metadata. */
+  readonly insertPlainAlone: Statement;
   /** Takes out an entry with nobody behind it, if it is live. */
   readonly deleteLast: Statement;
+  /** Takes out a writer outside of a semaphore, if it is live, and gives who is behind it, if anybody is. */
+  readonly deleteWriter: Statement<{ readonly isFirst: bigint; readonly next: string | null }>;
   readonly insert: Statement;
   readonly delete: Statement;
   readonly front: Statement<Row>;
@@ -87,19 +89,23 @@ export function prepare(db: Database): Statements {
     beginRead: db.prepare("BEGIN"),
     commit: db.prepare("COMMIT"),
     rollback: db.prepare("ROLLBACK"),
-    nextSeq: db.prepare("SELECT max(seq + 1, ?1) AS seq, ceiling FROM store"),
-    raiseCeiling: db.prepare("UPDATE store SET ceiling = max(ceiling, ?1)"),
-    insertAlone: db.prepare(
-      `INSERT INTO entries (queue, behind, ${columns})
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16 FROM store
-       WHERE seq < ?3 AND ceiling >= ?3 AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1)`,
-    ),
+    nextSeq: db.prepare("SELECT max(seq + 1, ?1) AS seq, ceiling FROM counter"),
+    raiseCeiling: db.prepare("UPDATE entries SET since = max(since, ?1) WHERE queue = '' AND seq = 0"),
+    insertAlone: db.prepare(alone(columns, 11)),
+    insertPlainAlone: db.prepare(alone(common, 7)),
     deleteLast: db.prepare(
-      `DELETE FROM entries WHERE queue = ?1 AND seq = ?2 AND id = ?3 AND until > ?4
+      `DELETE FROM entries WHERE queue = ?1 AND seq = ?2 AND until > ?3
        AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1 AND seq > ?2)`,
     ),
+    // What is returned is the same whether it is worked out before the row goes or after.
+    deleteWriter: db.prepare(
+      `DELETE FROM entries WHERE queue = ?1 AND seq = ?2 AND until > ?3 AND mode = 'write' AND permits IS NULL
+       RETURNING NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1 AND seq < ?2) AS isFirst,
+       (SELECT json_array(id, CAST(seq AS TEXT), since, until, process, mode, permits) FROM entries
+        WHERE queue = ?1 AND seq > ?2 ORDER BY seq LIMIT 1) AS next`,
+    ),
     insert: db.prepare(
-      `INSERT INTO entries (queue, behind, ${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO entries (queue, ${columns}, behind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     delete: db.prepare("DELETE FROM entries WHERE queue = ?1 AND seq = ?2"),
     front: entries("queue = ?1 ORDER BY seq LIMIT ?2"),
@@ -121,10 +127,10 @@ export function prepare(db: Database): Statements {
       `DELETE FROM entries WHERE queue = ?1 AND until <= ?2 RETURNING ${columns}`,
     ),
     ofProcess: db.prepare(`SELECT queue, ${columns} FROM entries WHERE process = ?1`),
-    processes: db.prepare("SELECT DISTINCT process FROM entries"),
+    processes: db.prepare("SELECT DISTINCT process FROM entries WHERE queue <> ''"),
     processesAhead: db.prepare("SELECT DISTINCT process FROM entries WHERE queue = ?1 AND seq < ?2"),
-    queues: db.prepare("SELECT DISTINCT queue FROM entries"),
-    expiredQueues: db.prepare("SELECT DISTINCT queue FROM entries WHERE until <= ?1"),
+    queues: db.prepare("SELECT DISTINCT queue FROM entries WHERE queue <> ''"),
+    expiredQueues: db.prepare("SELECT DISTINCT queue FROM entries WHERE queue <> '' AND until <= ?1"),
     renew: db.prepare(
       `UPDATE entries SET until = max(until, ?1)
        WHERE queue = ?2 AND seq = ?3 AND id = ?4 AND until > ?5 RETURNING until`,
@@ -136,11 +142,36 @@ export function prepare(db: Database): Statements {
   };
 }
 
+/** Who is behind an entry that was taken out. */
+export type Next = Pick<Standing, "id" | "seq" | "sinceUs" | "untilUs" | "process" | "mode" | "permits">;
+
+/** What the deletion of a writer has said of who is behind it. */
+export function nextOf(text: string): Next {
+  const [id, seq, sinceUs, untilUs, process, mode, permits]: [
+    string,
+    string,
+    number,
+    number,
+    string,
+    EntryMode,
+    number | null,
+  ] = JSON.parse(text);
+  return { id, seq: BigInt(seq), sinceUs, untilUs, process, mode, permits: permits ?? undefined };
+}
+
+/** A statement that appends an entry with the given columns to a queue if that is empty. */
+function alone(given: string, values: number): string {
+  const numbered = Array.from({ length: values }, (_, index) => `?${index + 1}`).join(", ");
+  return `INSERT INTO entries (queue, ${given}) SELECT ${numbered} FROM counter
+    WHERE seq < ?2 AND ceiling >= ?2 AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1)`;
+}
+
 /** What a row says. */
 export function standingOf(row: Row): Standing {
+  const [slot, client, host, pid, label]: OwnerText = JSON.parse(row.owner);
   return {
     id: row.id,
-    owner: { client: row.client, host: row.host, pid: Number(row.pid), label: row.label ?? undefined },
+    owner: { client, host, pid, label },
     mode: row.mode,
     weight: Number(row.weight),
     permits: row.permits === null ? undefined : Number(row.permits),
@@ -149,8 +180,24 @@ export function standingOf(row: Row): Standing {
     untilUs: Number(row.until),
     metadata: row.metadata ?? undefined,
     process: row.process,
-    slot: Number(row.slot),
+    slot,
   };
+}
+
+type OwnerText = [slot: number, client: string, host: string, pid: number, label?: string];
+
+const ownerTexts = new WeakMap<Owner, { readonly slot: number; readonly text: string }>();
+
+/** An owner as the file has it. A client gives the same object each time. */
+function ownerText(owner: Owner, slot: number): string {
+  const known = ownerTexts.get(owner);
+  if (known?.slot === slot) return known.text;
+  const { client, host, pid, label } = owner;
+  const parts: OwnerText = [slot, client, host, pid];
+  if (label !== undefined) parts.push(label);
+  const text = JSON.stringify(parts);
+  ownerTexts.set(owner, { slot, text });
+  return text;
 }
 
 /** A new entry as it stands in its queue from now on. */
@@ -165,26 +212,44 @@ export function standingFor(
   return { id, owner: asked.owner, mode, weight, permits, seq, sinceUs: nowUs, untilUs, metadata, ...owner };
 }
 
-/** Writes an entry, by either of the statements for that; gives how many rows were written. */
-export function insert(statement: Statement, queue: string, entry: Standing, isBehind: boolean): number {
+/** Appends an entry to a queue if that is empty; gives how many rows were written. */
+export function insertAlone(statements: Statements, queue: string, entry: Standing): number {
   const { id, owner, mode, weight, permits, seq, sinceUs, untilUs, metadata, process, slot } = entry;
-  return statement.run(
+  const text = ownerText(owner, slot);
+  const isPlain = mode === "write" && weight === 1 && permits === undefined && metadata === undefined;
+  return isPlain
+    ? statements.insertPlainAlone.run(queue, seq, id, sinceUs, untilUs, process, text)
+    : statements.insertAlone.run(
+        queue,
+        seq,
+        id,
+        sinceUs,
+        untilUs,
+        process,
+        text,
+        mode,
+        weight,
+        permits ?? null,
+        metadata ?? null,
+      );
+}
+
+/** Appends an entry to a queue. */
+export function insert(statements: Statements, queue: string, entry: Standing, isBehind: boolean): void {
+  const { id, owner, mode, weight, permits, seq, sinceUs, untilUs, metadata, process, slot } = entry;
+  statements.insert.run(
     queue,
-    isBehind ? 1 : 0,
     seq,
     id,
-    mode,
-    weight,
-    permits ?? null,
     sinceUs,
     untilUs,
     process,
-    slot,
-    owner.client,
-    owner.host,
-    owner.pid,
-    owner.label ?? null,
+    ownerText(owner, slot),
+    mode,
+    weight,
+    permits ?? null,
     metadata ?? null,
+    isBehind ? 1 : 0,
   );
 }
 

@@ -115,10 +115,18 @@ export class SqliteStore {
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
     return this.#turns.take(() => {
-      const alone = (): true | null =>
-        (!evict && seq !== undefined && this.#ledger.removeLast(queue, id, seq)) || null;
-      return this.#transactions.alone(alone, () => this.#ledger.remove(queue, id, evict, seq));
+      if (!evict && seq !== undefined && this.#removeAlone(queue, seq)) return true;
+      return this.#transactions.run(() => this.#ledger.remove(queue, id, evict, seq));
     });
+  }
+
+  #removeAlone(queue: string, seq: bigint): boolean {
+    const done = this.#transactions.direct(() => this.#ledger.removeAlone(queue, seq));
+    if (done === null) return false;
+    if (done === "removed") this.#send();
+    // The entry is out: a busy file does not undo that any more.
+    else this.#background(() => this.#transactions.run(() => this.#ledger.tellBehind(queue, seq)));
+    return true;
   }
 
   /** The live entries of a queue, after taking out those that have expired or whose process has ended. */
@@ -216,8 +224,10 @@ export class SqliteStore {
     if (message === null) return;
     const { kind, queue, id } = message;
     if (kind === "evicted") return this.#clients.get(message.slot)?.evicted(queue, id);
+    const nowUs = this.#machine.nowUs();
+    if (kind === "first") return this.#watches.tellFirst(message, nowUs);
     const { fresh } = message;
-    this.#watches.tell(queue, id, fresh === null ? undefined : snapshotOf(fresh, this.#machine.nowUs()));
+    this.#watches.tell(queue, id, fresh === null ? undefined : snapshotOf(fresh, nowUs));
   }
 
   #sweep(): void {

@@ -12,6 +12,9 @@ export interface Fresh<Seen = Standing> {
   readonly nearestWriter: Seen | null;
 }
 
+/** What matters of an entry that left. */
+export type Left = Pick<Standing, "seq" | "mode" | "weight" | "permits">;
+
 /** A waiter that is to be told, and what is ahead of it now where that is known without another question. */
 export interface Concerned {
   readonly waiter: Standing;
@@ -25,7 +28,7 @@ export interface Concerned {
 export function concernedBy(
   statements: Statements,
   queue: string,
-  left: Standing,
+  left: Left,
   nowUs: number,
 ): readonly Concerned[] {
   for (;;) {
@@ -54,7 +57,7 @@ function firstNow(statements: Statements, queue: string, self: Standing): Fresh 
 function readersBehind(
   statements: Statements,
   queue: string,
-  left: Standing,
+  left: Left,
   nowUs: number,
 ): readonly Concerned[] {
   const first = statements.nearest.get(queue, left.seq) === undefined;
@@ -73,7 +76,7 @@ function readersBehind(
 }
 
 /** Those of a semaphore that have room now and had none before. They stand within the first permits of the queue. */
-function roomFor(statements: Statements, queue: string, left: Standing, nowUs: number): readonly Concerned[] {
+function roomFor(statements: Statements, queue: string, left: Left, nowUs: number): readonly Concerned[] {
   let most = left.permits ?? left.weight;
   let front: readonly Standing[] = [];
   for (;;) {

@@ -1,5 +1,7 @@
 /** Who in this process waits for which entry to leave; who has to be told is decided by the store. */
 import type { Entry, Snapshot } from "../../core/backend.ts";
+import { nothingAhead } from "../../core/grant.ts";
+import type { First } from "./messages.ts";
 
 /** A client of the store in this process. */
 export interface StoreClient {
@@ -43,6 +45,16 @@ export class Watches {
   /** Calls whoever watches for an entry, once. */
   tell(queue: string, id: string, fresh?: Snapshot): void {
     for (const watch of this.#byWaiter.get(keyOf(queue, id)) ?? []) this.call(watch, fresh);
+  }
+
+  /** Calls whoever watches for an entry that nobody is ahead of any more. */
+  tellFirst({ queue, id, seq, sinceUs, untilUs }: First, nowUs: number): void {
+    for (const watch of this.#byWaiter.get(keyOf(queue, id)) ?? []) {
+      // An entry that was appended again has the same id, and another watch.
+      const self = { ...watch.self, expiresInMs: (untilUs - nowUs) / 1000, ageMs: (nowUs - sinceUs) / 1000 };
+      if (watch.self.seq === seq) this.call(watch, { self, ahead: nothingAhead });
+      else this.call(watch);
+    }
   }
 
   /** Calls one, and ends it. */
