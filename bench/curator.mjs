@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { summarize } from "./statistics.mjs";
 
+/** @import { Budget } from "./types.ts" */
+
 const jars = [
   "curator-recipes",
   "curator-framework",
@@ -15,9 +17,6 @@ const jars = [
   "slf4j-api",
   "slf4j-simple",
 ].map((name) => `/usr/share/java/${name}.jar`);
-
-/** Java gets faster for some seconds: so long it warms up at least. */
-const warmUpMs = 3_000;
 
 /** Compiles the program into a folder. */
 export async function compileCurator(/** @type {string} */ folder) {
@@ -78,9 +77,9 @@ async function withJava(folder, hosts, processes, work) {
  * Microseconds of a pair, the median.
  * @param {string} folder
  * @param {string} hosts
- * @param {number} measureMs
+ * @param {Budget} budget
  */
-export async function curatorPair(folder, hosts, measureMs) {
+export async function curatorPair(folder, hosts, { warmUpMs, measureMs }) {
   return withJava(folder, hosts, 1, async ([java]) => {
     await java?.ask(`pair /curator/pair ${warmUpMs}`);
     const said = (await java?.ask(`pair /curator/pair ${measureMs}`)) ?? "";
@@ -92,11 +91,11 @@ export async function curatorPair(folder, hosts, measureMs) {
  * Several waiters that take one lock again and again.
  * @param {string} folder
  * @param {string} hosts
- * @param {{ processes: number, waiters: number, holdMs: number, measureMs: number }} shape
+ * @param {{ processes: number, waiters: number, holdMs: number } & Budget} shape
  * @param {(measure: () => Promise<number>) => Promise<void>} [around] called around what is measured; gives the number of turns
  */
 export async function curatorLoop(folder, hosts, shape, around) {
-  const { processes, waiters, holdMs, measureMs } = shape;
+  const { processes, waiters, holdMs, warmUpMs, measureMs } = shape;
   return withJava(folder, hosts, processes, async (all) => {
     const loop = (/** @type {string} */ path, /** @type {number} */ ms) =>
       Promise.all(all.map((java) => java.ask(`loop ${path} ${waiters} ${holdMs} ${ms}`)));

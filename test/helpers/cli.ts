@@ -105,6 +105,12 @@ export class CliRig {
   readonly file: string = join(this.folder, "locks.db");
   readonly store: string = `sqlite:${this.file}`;
   readonly #running: Running[] = [];
+  readonly #env: NodeJS.ProcessEnv;
+
+  /** @param env what every program gets, for example another store */
+  constructor(env: NodeJS.ProcessEnv = {}) {
+    this.#env = env;
+  }
 
   /** Starts holdfast with these words. */
   start(words: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
@@ -146,7 +152,7 @@ export class CliRig {
   /** Starts any program in the folder. */
   spawn(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
     const { NO_COLOR: _none, ...inherited } = process.env;
-    const all = { ...inherited, HOLDFAST_STORE: this.store, ...env };
+    const all = { ...inherited, HOLDFAST_STORE: this.store, ...this.#env, ...env };
     const running = new Running(spawn(command, args, { cwd: this.folder, env: all, stdio: "pipe" }));
     this.#running.push(running);
     return running;
