@@ -3,6 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type EtcdNode, TcpProxy } from "../../scripts/lib/for-tests.mjs";
 import { type EtcdBackend, etcdBackend, type EtcdOptions } from "../../src/backends/etcd/index.ts";
+import { EtcdClient } from "../../src/backends/etcd/client/client.ts";
+import type { WatchEvent } from "../../src/backends/etcd/client/messages/watch.ts";
 import { hasBug } from "../../src/backends/etcd/examine.ts";
 import { connect, openBackend } from "../../src/connect.ts";
 import type { LockManager } from "../../src/core/manager.ts";
@@ -40,6 +42,27 @@ const owner = { client: "c", host: "h", pid: 1 };
 const entry = (id: string, ttlMs: number) => ({ id, owner, mode: "write", weight: 1, ttlMs }) as const;
 const proposals = (): Promise<number> => node.metric("etcd_server_proposals_committed_total");
 
+/** All keys below a prefix that were ever written, by the history of the store. */
+async function everUsed(prefix: string): Promise<ReadonlySet<string>> {
+  const client = new EtcdClient({ endpoints: [node.endpoint] });
+  const used = new Set<string>();
+  const last = `${prefix}~last`;
+  await new Promise<void>((resolve, reject) => {
+    const range = { key: Buffer.from(prefix), rangeEnd: Buffer.from(prefix.replace(/\/$/, "0")) };
+    const listener = {
+      created: () => void etcdctl(node, "put", last, ""),
+      events: (events: readonly WatchEvent[]) => {
+        for (const { kv } of events) used.add(Buffer.from(kv?.key ?? []).toString());
+        if (used.delete(last)) resolve();
+      },
+      ended: () => reject(new Error("the watch ended")),
+    };
+    client.watch({ ...range, startRevision: 1n }, listener).catch(reject);
+  });
+  await Promise.all([client.close(), etcdctl(node, "del", last)]);
+  return used;
+}
+
 describe("cost", () => {
   it("a pair of acquire and release takes two proposals, also when there are others to wait for", async () => {
     const locks = await manager();
@@ -50,6 +73,28 @@ describe("cost", () => {
     expect(between - before).toBe(40);
     await Promise.all(Array.from({ length: 20 }, () => locks.request("busy", () => sleep(1))));
     expect((await proposals()) - between).toBe(40);
+  });
+
+  it("keys are used again: a lock that is taken often does not leave more and more of them in the history", async () => {
+    const locks = await manager();
+    for (let turn = 0; turn < 150; turn++) await locks.request("hot", () => {});
+    expect((await everUsed("d/hot/")).size).toBe(64);
+  });
+
+  it("more entries than share keys at once cost no more, and none is put twice", async () => {
+    const client = backend();
+    const ids = Array.from({ length: 150 }, (_, turn) => `me.${turn}`);
+    await client.append("warm", entry("w", 30_000));
+    const before = await proposals();
+    const made = await Promise.all(ids.map((id) => client.append("q", entry(id, 30_000))));
+    expect((await proposals()) - before).toBe(150);
+    expect(new Set(made.map((snapshot) => snapshot?.self.seq)).size).toBe(150);
+    const other = backend();
+    // Another client that asks for the same ids finds them, wherever they are.
+    const found = await Promise.all(ids.map((id) => other.append("q", entry(id, 30_000))));
+    expect(found.map((snapshot) => snapshot?.self.seq)).toEqual(made.map((snapshot) => snapshot?.self.seq));
+    await Promise.all([client.remove("warm", "w"), ...ids.map((id) => client.remove("q", id))]);
+    expect(await keys(node.endpoint, "d/")).toEqual([]);
   });
 
   it("all entries of one ttl share a lease; renewing them writes nothing", async () => {

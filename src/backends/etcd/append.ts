@@ -18,37 +18,88 @@ const leaseTries = 3;
 /** How often permits are asked for without waiting, each time overtaken by somebody else. */
 const permitTries = 10;
 
+/** What an append says; "again" if something was found that has to be looked at anew. */
+type Said = Snapshot | null | "again";
+
 /** Puts an entry at the tail, or finds it, and says what is ahead; null if it would have to wait and does not want to. */
 export async function append(store: EtcdStore, queue: string, asked: NewEntry): Promise<Snapshot | null> {
-  const startedAt = store.clock.recent();
-  const known = store.own(queue, asked.id);
-  if (known !== undefined) {
-    if (known.until <= store.clock.now()) await store.expire([known]);
-    const found = await find(store, known, asked, startedAt);
-    if (found !== null) return unlessBlocked(store, queue, asked, found);
-  }
   const byPermits = asked.permits !== undefined && asked.onlyIfGranted === true;
-  return byPermits ? putWithRoom(store, queue, asked, startedAt) : put(store, queue, asked, startedAt);
+  const join = byPermits ? putWithRoom : put;
+  const taken = new Map<string, bigint>();
+  for (;;) {
+    const startedAt = store.clock.recent();
+    const known = store.own(queue, asked.id);
+    if (known !== undefined) {
+      if (known.until <= store.clock.now()) await store.expire([known]);
+      const found = await find(store, known, asked, startedAt);
+      if (found !== null) return unlessBlocked(store, queue, asked, found);
+    }
+    const said = await join(store, queue, asked, taken, startedAt);
+    if (said !== "again") return said;
+  }
+}
+
+/**
+ * Where an entry is to be put: the first of its keys that nobody has, as far as is known. Where it was put before, and did
+ * perhaps not arrive, it is put again.
+ */
+function choose(
+  store: EtcdStore,
+  queue: string,
+  { id, mode }: NewEntry,
+  taken: ReadonlyMap<string, bigint>,
+): steps.Choice {
+  const before = store.own(queue, id);
+  const expected = new Map<string, bigint>();
+  let first: string | undefined;
+  for (const key of store.layout.keys(queue, id, mode)) {
+    // What will be there cannot be compared yet, but it is not this one.
+    if (store.isWanted(key, id)) continue;
+    const other = store.ownAt(key);
+    const seq = taken.get(key) ?? (other?.id === id ? 0n : (other?.seq ?? 0n));
+    expected.set(key, seq);
+    if (seq === 0n) first ??= key;
+  }
+  const again = before !== undefined && expected.get(before.key) === 0n ? before.key : undefined;
+  const key = again ?? first;
+  if (key === undefined) throw new Error("an entry has a key that nobody else has");
+  return { key, expected };
 }
 
 async function put(
   store: EtcdStore,
   queue: string,
   asked: NewEntry,
+  taken: Map<string, bigint>,
   startedAt: number,
-): Promise<Snapshot | null> {
-  const key = store.layout.key(queue, asked.id, asked.mode);
+): Promise<Said> {
+  const choice = choose(store, queue, asked, taken);
   const value = textOf(asked, store.clock.wallMs());
   const request = (leaseId: bigint): Init<TxnRequest> =>
-    steps.putRequest(store.layout, queue, asked, Buffer.from(key), value, leaseId);
-  const { answer, own } = await onLease(store, queue, asked, request);
-  if (own === null) {
-    const there = answer.responses[0]?.range?.kvs[0];
-    return there === undefined ? null : stands(store, queue, asked, there);
-  }
+    steps.putRequest(store.layout, queue, asked, choice, value, leaseId);
+  const { answer, own } = await onLease(store, queue, asked, choice, request);
+  if (own === null) return refused(store, queue, asked, choice, answer, taken);
   const ahead = steps.aheadOfTail(asked, answer.responses, store.show(queue));
-  if (ahead === null) return append(store, queue, asked);
-  return { self: store.showOwn(asked, own, startedAt), ahead };
+  return ahead === null ? "again" : { self: store.showOwn(asked, own, startedAt), ahead };
+}
+
+/** Why an entry was not put: it is there, its keys are not as expected, or somebody blocks it. */
+async function refused(
+  store: EtcdStore,
+  queue: string,
+  asked: NewEntry,
+  { expected }: steps.Choice,
+  { responses }: TxnResponse,
+  taken: Map<string, bigint>,
+): Promise<Said> {
+  const there = responses.flatMap(({ range }) => range?.kvs ?? []);
+  const show = store.show(queue);
+  const self = there.find((kv) => show(kv).id === asked.id);
+  if (self !== undefined) return stands(store, queue, asked, self);
+  for (const key of expected.keys()) taken.set(key, 0n);
+  for (const { key, createRevision } of there) taken.set(Buffer.from(key).toString(), createRevision);
+  const isAsExpected = Array.from(expected).every(([key, seq]) => taken.get(key) === seq);
+  return isAsExpected ? null : "again";
 }
 
 /**
@@ -59,33 +110,55 @@ async function putWithRoom(
   store: EtcdStore,
   queue: string,
   asked: NewEntry,
+  taken: Map<string, bigint>,
   startedAt: number,
-): Promise<Snapshot | null> {
+): Promise<Said> {
   const range = store.layout.entries(queue);
-  const key = store.layout.key(queue, asked.id, asked.mode);
   const value = textOf(asked, store.clock.wallMs());
   for (let tries = 0; tries < permitTries; tries++) {
     const { header, kvs } = await store.calls.read("a look at a queue", methods.range, steps.inOrder(range));
-    const there = kvs.find((kv) => Buffer.from(kv.key).toString() === key);
+    const entries = kvs.map(store.show(queue));
+    const there = kvs[entries.findIndex(({ id }) => id === asked.id)];
     if (there !== undefined) return stands(store, queue, asked, there);
-    const ahead = steps.aheadIn(kvs.map(store.show(queue)));
+    const ahead = steps.aheadIn(entries);
     if (!ruleOf(asked).grants(asked, ahead)) return null;
+    const choice = choose(store, queue, asked, taken);
     const request = (leaseId: bigint): Init<TxnRequest> =>
-      steps.putBehind(range, header?.revision ?? 0n, Buffer.from(key), value, leaseId);
-    const { own } = await onLease(store, queue, asked, request);
+      steps.putBehind(range, header?.revision ?? 0n, choice, value, leaseId);
+    const { answer, own } = await onLease(store, queue, asked, choice, request);
     if (own !== null) return { self: store.showOwn(asked, own, startedAt), ahead };
+    const why = await refused(store, queue, asked, choice, answer, taken);
+    // Overtaken, or a key was taken: either way the next look says more.
+    if (why !== null && why !== "again") return why;
   }
-  const joined = await put(store, queue, { ...asked, onlyIfGranted: false }, startedAt);
-  return joined === null ? null : unlessBlocked(store, queue, asked, joined);
+  const joined = await put(store, queue, { ...asked, onlyIfGranted: false }, taken, startedAt);
+  return joined === null || joined === "again" ? joined : unlessBlocked(store, queue, asked, joined);
 }
 
-/** Sends a transaction that puts an entry on a lease; on another one, if that had gone. `own` is null if it did not put it. */
-async function onLease(
+/** What came of a transaction; `own` is null if it did not put the entry. */
+interface Attempt {
+  readonly answer: TxnResponse;
+  readonly own: OwnEntry | null;
+}
+
+/** Sends a transaction that puts an entry on a lease; on another one, if that had gone. Others are kept off its key meanwhile. */
+function onLease(
   store: EtcdStore,
   queue: string,
   asked: NewEntry,
+  choice: steps.Choice,
   request: (leaseId: bigint) => Init<TxnRequest>,
-): Promise<{ answer: TxnResponse; own: OwnEntry | null }> {
+): Promise<Attempt> {
+  return store.wanting(choice.key, asked.id, () => send(store, queue, asked, choice, request));
+}
+
+async function send(
+  store: EtcdStore,
+  queue: string,
+  asked: NewEntry,
+  { key }: steps.Choice,
+  request: (leaseId: bigint) => Init<TxnRequest>,
+): Promise<Attempt> {
   for (let tries = 1; ; tries++) {
     const lease = await store.leases.forTtl(asked.ttlMs);
     lease.joining += 1;
@@ -96,13 +169,12 @@ async function onLease(
       // If this fails too, the entry counts as expired, and is looked for again.
       const trusted = store.leases.trusts(lease, answer.header?.raftTerm ?? 0n);
       if (!trusted) await store.leases.keep(lease).catch(() => false);
-      const key = store.layout.key(queue, asked.id, asked.mode);
       const seq = answer.header?.revision ?? 0n;
       const own = answer.succeeded ? store.remember(queue, asked.id, key, seq, lease) : null;
       return { answer, own };
     } catch (error) {
       if (isLeaseGone(error)) store.leases.lost(lease);
-      else if (hasCode(error, "LOCK_OUTCOME_UNKNOWN")) doubt(store, queue, asked, lease);
+      else if (hasCode(error, "LOCK_OUTCOME_UNKNOWN")) doubt(store, queue, asked.id, key, lease);
       if (!isLeaseGone(error) || tries === leaseTries) throw error;
     } finally {
       lease.joining -= 1;
@@ -115,9 +187,9 @@ async function onLease(
  * An append may still arrive when it has been taken back already. So its lease gets no new entries, and ends when those it
  * has now have left; until then what may have arrived is taken out more than once.
  */
-function doubt(store: EtcdStore, queue: string, { id, mode }: NewEntry, lease: Lease): void {
+function doubt(store: EtcdStore, queue: string, id: string, key: string, lease: Lease): void {
   store.leases.retire(lease);
-  store.remember(queue, id, store.layout.key(queue, id, mode), null, lease);
+  store.remember(queue, id, key, null, lease);
 }
 
 /** Where an entry stands that this client has put; null if it is not there, or not known to be. */
@@ -148,19 +220,18 @@ async function stands(
   queue: string,
   asked: NewEntry,
   { key, createRevision: seq, lease: leaseId }: KeyValue,
-): Promise<Snapshot | null> {
-  const keyText = Buffer.from(key).toString();
+): Promise<Said> {
   const lease = store.leases.find(leaseId);
   if (lease !== undefined) {
-    store.remember(queue, asked.id, keyText, seq, lease);
-    return append(store, queue, asked);
+    store.remember(queue, asked.id, Buffer.from(key).toString(), seq, lease);
+    return "again";
   }
   const answer = await store.calls.read(
     "a look at a queue",
     methods.transact,
     steps.findRequest(store.layout, queue, asked, Buffer.from(key), seq),
   );
-  if (!answer.succeeded) return append(store, queue, asked);
+  if (!answer.succeeded) return "again";
   const ahead = steps.aheadInMiddle(answer.responses, store.show(queue));
   const self = shown(asked, seq, await store.lifeOf(leaseId));
   return unlessBlocked(store, queue, asked, { self, ahead });

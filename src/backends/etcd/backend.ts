@@ -19,6 +19,7 @@ import { examine } from "./examine.ts";
 import { listEntries, queueNames } from "./listing.ts";
 import { evict, takeOut } from "./removal.ts";
 import { renewAll } from "./renewal.ts";
+import { createdExactlyAt } from "./steps.ts";
 import { EtcdStore, type StoreParts } from "./store.ts";
 
 /** What etcd promises. */
@@ -77,18 +78,16 @@ export class EtcdBackend implements Backend, Browsable, Examinable {
 
   watch(queue: string, self: Entry, target: Entry | null, onChange: (fresh?: Snapshot) => void): () => void {
     const store = this.#open();
-    const keyOf = ({ id, mode }: Entry): string => store.layout.key(queue, id, mode);
     let ended = false;
     const unwatch = store.watch(queue).add({
       self,
-      key: keyOf(self),
-      target: target === null ? null : { key: keyOf(target), seq: target.seq },
+      target: target?.seq ?? null,
       tell: (fresh, seen = false) => {
         const told = (isThere: boolean): void => {
           if (!ended && this.#closing === null) onChange(isThere ? fresh : undefined);
         };
         if (fresh === undefined || seen) told(seen);
-        else void this.#isThere(keyOf(self), self.seq).then(told);
+        else void this.#isThere(queue, self).then(told);
       },
       gone: () => {
         const own = store.own(queue, self.id);
@@ -103,10 +102,16 @@ export class EtcdBackend implements Backend, Browsable, Examinable {
   }
 
   /** Whether an entry is in the store now: asked after a wait, before anybody believes that it holds. */
-  async #isThere(key: string, seq: bigint): Promise<boolean> {
-    const request = { key: Buffer.from(key), keysOnly: true };
+  async #isThere(queue: string, { id, seq }: Entry): Promise<boolean> {
+    const own = this.#store.own(queue, id);
+    const range =
+      own?.seq === seq
+        ? { key: Buffer.from(own.key) }
+        : createdExactlyAt(this.#store.layout.entries(queue), seq);
     const { calls } = this.#store;
-    const answer = await calls.read("a look at an entry", methods.range, request).catch(() => null);
+    const answer = await calls
+      .read("a look at an entry", methods.range, { ...range, keysOnly: true })
+      .catch(() => null);
     return answer?.kvs[0]?.createRevision === seq;
   }
 

@@ -5,6 +5,7 @@ import type { Layout } from "./layout.ts";
 
 /** The value of an entry's key, as JSON. */
 interface Said {
+  readonly id: string;
   readonly owner: Owner;
   readonly ttlMs: number;
   readonly weight: number;
@@ -24,8 +25,8 @@ const unknownOwner: Owner = { client: "", host: "", pid: 0, label: "another prog
 
 /** The value for a new entry. */
 export function textOf(entry: NewEntry, wallMs: number): Buffer {
-  const { owner, ttlMs, weight, permits, metadata } = entry;
-  const said: Said = { owner, ttlMs, weight, permits, metadata, at: Math.floor(wallMs) };
+  const { id, owner, ttlMs, weight, permits, metadata } = entry;
+  const said: Said = { id, owner, ttlMs, weight, permits, metadata, at: Math.floor(wallMs) };
   return Buffer.from(JSON.stringify(said));
 }
 
@@ -56,10 +57,10 @@ export function entryOf(
   wallMs: number,
   expiresInMs?: number,
 ): Entry {
-  const { id, mode } = layout.entryOf(queue, Buffer.from(kv.key).toString());
+  const { last, mode } = layout.entryOf(queue, Buffer.from(kv.key).toString());
   const said = read(kv.value);
   return {
-    id,
+    id: said?.id ?? last,
     mode,
     owner: said?.owner ?? unknownOwner,
     weight: said?.weight ?? 1,
@@ -82,7 +83,8 @@ function read(value: Uint8Array): Said | null {
 }
 
 function isSaid(said: unknown): said is Said {
-  if (typeof said !== "object" || said === null || !("owner" in said && "weight" in said)) return false;
+  if (typeof said !== "object" || said === null) return false;
+  if (!("id" in said && "owner" in said && "weight" in said) || typeof said.id !== "string") return false;
   const { owner, weight } = said;
   if (typeof owner !== "object" || owner === null || !("client" in owner && "host" in owner)) return false;
   return typeof weight === "number" && weight > 0 && "ttlMs" in said && "at" in said;

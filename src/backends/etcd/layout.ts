@@ -17,6 +17,12 @@ export interface KeyRange {
 const readerMark = "~r.";
 const firstReader = "~";
 
+/**
+ * How many keys the entries of one client share in a queue, and if more stand there at once: etcd keeps every key that was
+ * ever written until it is compacted, and a read below a prefix passes by all of them.
+ */
+const shares = [64, 4_096];
+
 /** What is worked out once for each queue. */
 interface Place {
   readonly prefix: string;
@@ -43,8 +49,16 @@ export class Layout {
     return this.#placeOf(queue).prefix;
   }
 
-  key(queue: string, id: string, mode: EntryMode): string {
-    return this.prefix(queue) + (mode === "read" ? readerMark : "") + escapeId(id);
+  /** The keys that an entry may have: the first that is not taken by another one of the same client; nobody takes the last. */
+  keys(queue: string, id: string, mode: EntryMode): readonly string[] {
+    const start = this.prefix(queue) + (mode === "read" ? readerMark : "");
+    const own = start + escapeId(id);
+    // Ids end with a number that counts up.
+    const dot = id.lastIndexOf(".");
+    const number = Number(id.slice(dot + 1));
+    if (dot < 0 || !Number.isSafeInteger(number)) return [own];
+    const client = start + escapeId(id.slice(0, dot));
+    return [...shares.map((share) => `${client}:${share}:${number % share}`), own];
   }
 
   /** All entries of a queue. */
@@ -72,14 +86,10 @@ export class Layout {
     return behind(Buffer.from(this.#root + (this.#escaped ? escape(start) : start)));
   }
 
-  /** The id and the mode that a key below a queue's prefix stands for. */
-  entryOf(queue: string, key: string): { readonly id: string; readonly mode: EntryMode } {
+  /** The last part of a key below a queue's prefix, and the mode that it stands for. */
+  entryOf(queue: string, key: string): { readonly last: string; readonly mode: EntryMode } {
     const last = key.slice(this.prefix(queue).length);
-    const isReader = last.startsWith(readerMark);
-    return {
-      id: unescape(isReader ? last.slice(readerMark.length) : last),
-      mode: isReader ? "read" : "write",
-    };
+    return { last, mode: last.startsWith(readerMark) ? "read" : "write" };
   }
 
   /** The queue that an entry's key belongs to; null for a key that stands for no entry. */
@@ -121,5 +131,5 @@ function escapeId(id: string): string {
 
 function unescape(text: string): string {
   if (!text.includes("%")) return text;
-  return text.replaceAll("%7E", "~").replaceAll("%2F", "/").replaceAll("%25", "%");
+  return text.replaceAll("%2F", "/").replaceAll("%25", "%");
 }

@@ -38,7 +38,7 @@ export class Lease {
   /** The election term in which that was said. */
   term = 0n;
   /** Entries on it, in the order of their deadlines. */
-  readonly entries: Map<string, OwnEntry> = new Map();
+  readonly entries: Set<OwnEntry> = new Set();
   /** How many appends are under way that may put an entry on it. */
   joining = 0;
   /** No new entries: what was sent on it may arrive late, and has to end with it. */
@@ -192,18 +192,18 @@ export class Leases {
 
   /** Keeps an entry until its deadline, which is that of its lease now. */
   hold(entry: OwnEntry): void {
-    const { lease, key } = entry;
+    const { lease } = entry;
     entry.until = lease.until;
     entry.sweepAt = lease.until + graceMs;
-    lease.entries.delete(key);
-    lease.entries.set(key, entry);
+    lease.entries.delete(entry);
+    lease.entries.add(entry);
     if (lease.timer === null) this.#arm(lease);
   }
 
   /** The entry has left, or is gone. */
-  drop({ lease, key }: OwnEntry): void {
-    lease.entries.delete(key);
-    this.release(lease);
+  drop(entry: OwnEntry): void {
+    entry.lease.entries.delete(entry);
+    this.release(entry.lease);
   }
 
   /** Gives a lease back that is not used for new entries any more, if nothing is on it or on its way to it. */
@@ -214,21 +214,21 @@ export class Leases {
   }
 
   #arm(lease: Lease): void {
-    const [first] = lease.entries.values();
+    const [first] = lease.entries;
     if (first === undefined || this.#closed) return;
     lease.timer = this.#clock.after(first.sweepAt - this.#clock.now(), () => {
       lease.timer = null;
       const now = this.#clock.now();
       const due: OwnEntry[] = [];
-      for (const entry of lease.entries.values()) {
+      for (const entry of lease.entries) {
         if (entry.sweepAt > now) break;
         due.push(entry);
       }
       // Behind the others, so that what cannot be taken out now is tried again when the next deadline comes.
       for (const entry of due) {
-        lease.entries.delete(entry.key);
+        lease.entries.delete(entry);
         entry.sweepAt = now + lease.lifeMs / 4;
-        lease.entries.set(entry.key, entry);
+        lease.entries.add(entry);
       }
       if (due.length > 0) this.#expire(due);
       this.#arm(lease);

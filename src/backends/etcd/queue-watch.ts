@@ -16,9 +16,8 @@ import { inOrder } from "./steps.ts";
 /** Somebody who waits. */
 export interface Waiter {
   readonly self: Entry;
-  readonly key: string;
-  /** Whose leaving is waited for; null: until there is room. */
-  readonly target: { readonly key: string; readonly seq: bigint } | null;
+  /** The seq of the entry whose leaving is waited for; null: until there is room. */
+  readonly target: bigint | null;
   /**
    * The target has left, or there is room. `fresh` says that nobody blocks it any more, as far as is seen here; `seen`, that
    * the store has said so of its own entry at that moment.
@@ -47,16 +46,18 @@ const longestPauseMs = 2_000;
 /** The watch on one queue. */
 export class QueueWatch {
   readonly #options: QueueWatchOptions;
-  /** The entries by key, first to last; null while it is not known what is there. */
-  #entries: Map<string, Entry> | null = null;
+  /** The entries by seq, first to last; null while it is not known what is there. */
+  #entries: Map<bigint, Entry> | null = null;
+  /** The seqs of the entries, by key. */
+  readonly #seqs = new Map<string, bigint>();
   /** Up to which revision the entries are known. */
   #revision = 0n;
   #early: WatchEvent[] = [];
   readonly #waiters = new Set<Waiter>();
-  readonly #byTarget = new Map<string, Set<Waiter>>();
-  readonly #byKey = new Map<string, Waiter>();
+  readonly #byTarget = new Map<bigint, Set<Waiter>>();
+  readonly #bySelf = new Map<bigint, Waiter>();
   readonly #forRoom = new Set<Waiter>();
-  readonly #leaving = new Set<string>();
+  readonly #leaving = new Set<bigint>();
   /** A new one for each try; what is told about an earlier one does not count. */
   #attempt: object | null = null;
   #watch: Watch | null = null;
@@ -74,13 +75,13 @@ export class QueueWatch {
     this.#waiters.add(waiter);
     const peers = this.#peersOf(waiter);
     peers.add(waiter);
-    this.#byKey.set(waiter.key, waiter);
+    this.#bySelf.set(waiter.self.seq, waiter);
     if (this.#attempt === null) this.#begin();
     else if (this.#entries !== null) this.#check(waiter);
     return () => {
       peers.delete(waiter);
-      if (this.#byKey.get(waiter.key) === waiter) this.#byKey.delete(waiter.key);
-      if (waiter.target !== null && peers.size === 0) this.#byTarget.delete(waiter.target.key);
+      if (this.#bySelf.get(waiter.self.seq) === waiter) this.#bySelf.delete(waiter.self.seq);
+      if (waiter.target !== null && peers.size === 0) this.#byTarget.delete(waiter.target);
       if (this.#waiters.delete(waiter) && this.#waiters.size === 0) this.#linger();
     };
   }
@@ -88,47 +89,40 @@ export class QueueWatch {
   /** Those who wait for the same. */
   #peersOf({ target }: Waiter): Set<Waiter> {
     if (target === null) return this.#forRoom;
-    const peers = this.#byTarget.get(target.key) ?? new Set();
-    this.#byTarget.set(target.key, peers);
+    const peers = this.#byTarget.get(target) ?? new Set();
+    this.#byTarget.set(target, peers);
     return peers;
   }
 
   /** Whoever waits for this entry, if it is one alone. */
-  heirOf(key: string): Waiter | undefined {
-    const [heir, other] = this.#byTarget.get(key) ?? [];
+  heirOf(seq: bigint): Waiter | undefined {
+    const [heir, other] = this.#byTarget.get(seq) ?? [];
     return other === undefined ? heir : undefined;
   }
 
   /** This client is about to take an entry out, and will say when it has: what the store tells of it can wait. */
-  leaving(key: string): void {
-    this.#leaving.add(key);
+  leaving(seq: bigint): void {
+    this.#leaving.add(seq);
   }
 
   /** It could not, as far as it knows: what the store has told meanwhile counts. */
-  stayed(key: string, seq: bigint): void {
-    this.#leaving.delete(key);
-    if (this.#entries !== null && !this.#has(key, seq)) this.#tellOf(key, seq);
+  stayed(seq: bigint): void {
+    this.#leaving.delete(seq);
+    if (this.#entries?.has(seq) === false) this.#tellOf(seq);
   }
 
-  /**
-   * This client has taken an entry out: that one, and not a later one of the same key. `heir` is one of those who wait for
-   * it, whose own entry was there at that moment.
-   */
-  left(key: string, seq: bigint, heir?: Waiter): void {
-    this.#leaving.delete(key);
-    if (this.#has(key, seq)) this.#entries?.delete(key);
-    this.#tellOf(key, seq, heir);
-  }
-
-  #has(key: string, seq: bigint): boolean {
-    return this.#entries?.get(key)?.seq === seq;
+  /** This client has taken an entry out. `heir` is one of those who wait for it, whose own entry was there at that moment. */
+  left(seq: bigint, heir?: Waiter): void {
+    this.#leaving.delete(seq);
+    this.#entries?.delete(seq);
+    this.#tellOf(seq, heir);
   }
 
   close(): void {
     this.#closed = true;
     this.#farewell?.cancel();
     this.#restart?.cancel();
-    for (const waiters of [this.#waiters, this.#byTarget, this.#byKey, this.#forRoom]) waiters.clear();
+    for (const waiters of [this.#waiters, this.#byTarget, this.#bySelf, this.#forRoom]) waiters.clear();
     this.#end();
   }
 
@@ -176,7 +170,8 @@ export class QueueWatch {
       const { header, kvs } = await calls.read("listing a queue", methods.range, inOrder(range));
       if (!current()) return;
       this.#revision = header?.revision ?? 0n;
-      this.#entries = new Map(kvs.map((kv) => [textOf(kv.key), show(kv)]));
+      this.#entries = new Map(kvs.map((kv) => [kv.createRevision, show(kv)]));
+      for (const { key, createRevision } of kvs) this.#seqs.set(textOf(key), createRevision);
       this.#pauseMs = firstPauseMs;
       const early = this.#early.filter(({ kv }) => (kv?.modRevision ?? 0n) > this.#revision);
       this.#early = [];
@@ -197,6 +192,7 @@ export class QueueWatch {
   #end(): void {
     this.#attempt = {};
     this.#entries = null;
+    this.#seqs.clear();
     this.#early = [];
     this.#watch?.cancel();
     this.#watch = null;
@@ -211,24 +207,29 @@ export class QueueWatch {
       if (kv === undefined) continue;
       const key = textOf(kv.key);
       if (kv.modRevision > this.#revision) this.#revision = kv.modRevision;
-      // A key that is written again keeps its place.
-      if (type === eventType.put) this.#entries.set(key, this.#options.show(kv));
-      else this.#gone(key);
+      if (type === eventType.put) {
+        // A key that is written again keeps its place.
+        this.#entries.set(kv.createRevision, this.#options.show(kv));
+        this.#seqs.set(key, kv.createRevision);
+      } else {
+        this.#gone(key);
+      }
     }
     if (revision > this.#revision) this.#revision = revision;
   }
 
   #gone(key: string): void {
-    const entry = this.#entries?.get(key);
-    this.#entries?.delete(key);
-    if (entry !== undefined && !this.#leaving.has(key)) this.#tellOf(key, entry.seq);
+    const seq = this.#seqs.get(key);
+    this.#seqs.delete(key);
+    if (seq === undefined) return;
+    const wasThere = this.#entries?.delete(seq);
+    if (wasThere && !this.#leaving.has(seq)) this.#tellOf(seq);
   }
 
-  #tellOf(key: string, seq: bigint, heir?: Waiter): void {
+  #tellOf(seq: bigint, heir?: Waiter): void {
     // Whoever was displaced hears of it before the next in line, and joins again before it.
-    const displaced = this.#byKey.get(key);
-    if (displaced?.self.seq === seq) displaced.gone();
-    for (const waiter of this.#byTarget.get(key) ?? []) waiter.tell(this.#fresh(waiter), waiter === heir);
+    this.#bySelf.get(seq)?.gone();
+    for (const waiter of this.#byTarget.get(seq) ?? []) waiter.tell(this.#fresh(waiter), waiter === heir);
     for (const waiter of this.#forRoom) this.#checkRoom(waiter);
   }
 
@@ -236,7 +237,7 @@ export class QueueWatch {
   #check(waiter: Waiter): void {
     const { target } = waiter;
     if (target === null) this.#checkRoom(waiter);
-    else if (this.#revision >= target.seq && !this.#has(target.key, target.seq)) {
+    else if (this.#revision >= target && this.#entries?.has(target) === false) {
       waiter.tell(this.#fresh(waiter));
     }
   }
@@ -247,12 +248,12 @@ export class QueueWatch {
   }
 
   /** What is ahead of a waiter if that grants it. */
-  #fresh({ self, key }: Waiter): Snapshot | undefined {
-    if (this.#entries === null || !this.#has(key, self.seq)) return undefined;
+  #fresh({ self }: Waiter): Snapshot | undefined {
+    if (!this.#entries?.has(self.seq)) return undefined;
     const rule = ruleOf(self);
     let ahead = nothingAhead;
-    for (const [other, entry] of this.#entries) {
-      if (other === key) return { self, ahead };
+    for (const entry of this.#entries.values()) {
+      if (entry.seq === self.seq) return { self, ahead };
       ahead = {
         count: ahead.count + 1,
         weight: ahead.weight + entry.weight,

@@ -19,39 +19,37 @@ export async function takeOut(
   }
   const wasExpired = own.until <= store.clock.now();
   const watch = store.watchOn(queue);
-  const heir = watch?.heirOf(own.key);
+  const heir = watch?.heirOf(own.seq);
+  const heirKey = heir && store.own(queue, heir.self.id)?.key;
   const key = Buffer.from(own.key);
   // Whoever is next in this client need not ask whether its own entry is there: it is seen in the same moment.
-  const success = heir === undefined ? [deletion(key)] : [deletion(key), sight(heir.key)];
-  watch?.leaving(own.key);
+  const success = heirKey === undefined ? [deletion(key)] : [deletion(key), sight(heirKey)];
+  watch?.leaving(own.seq);
   store.guards.remove(own);
   try {
     const compare = [steps.createdAt(key, own.seq)];
     const answer = await store.calls.write("a removal", methods.transact, { compare, success });
     const seen = answer.responses[1]?.range?.kvs[0];
     store.forget(own);
-    watch?.left(
-      own.key,
-      own.seq,
-      seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined,
-    );
+    watch?.left(own.seq, seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined);
     return answer.succeeded && !wasExpired;
   } catch (error) {
-    watch?.stayed(own.key, own.seq);
+    watch?.stayed(own.seq);
     store.guards.add(own);
     throw error;
   }
 }
 
-/** Takes out an entry of which only the id is known: its key may be that of a writer or that of a reader. */
+/** Takes out an entry of which this client does not know whether or where it is. One that arrives later is swept away. */
 async function takeOutUnknown(
   store: EtcdStore,
   queue: string,
   id: string,
   seq: bigint | undefined,
 ): Promise<boolean> {
-  const keys = keysOf(store, queue, id);
-  const success = keys.map((key) => steps.removal(Buffer.from(key), seq));
+  const kv = await look(store, queue, id, seq);
+  if (kv === undefined) return false;
+  const success = [steps.removal(Buffer.from(kv.key), kv.createRevision)];
   const { responses } = await store.calls.write("a removal", methods.transact, { success });
   return steps.removed(responses) > 0;
 }
@@ -83,26 +81,22 @@ export async function evict(
     compare: [steps.createdAt(key, kv.createRevision)],
     success: [deletion(key)],
   });
-  store.watchOn(queue)?.left(key.toString(), kv.createRevision);
+  store.watchOn(queue)?.left(kv.createRevision);
   return steps.removed(responses) > 0;
 }
 
+/** The entry with this id, and if a seq is given with that one. */
 async function look(
   store: EtcdStore,
   queue: string,
   id: string,
   seq: bigint | undefined,
 ): Promise<KeyValue | undefined> {
-  const success = keysOf(store, queue, id).map((key) => ({ range: { key: Buffer.from(key) } }));
-  const { responses } = await store.calls.read("a look at an entry", methods.transact, { success });
-  return responses
-    .flatMap(({ range }) => range?.kvs ?? [])
-    .find(({ createRevision }) => seq === undefined || createRevision === seq);
-}
-
-/** The keys that an entry may have: that of a writer and that of a reader. */
-export function keysOf(store: EtcdStore, queue: string, id: string): readonly string[] {
-  return [store.layout.key(queue, id, "write"), store.layout.key(queue, id, "read")];
+  const entries = store.layout.entries(queue);
+  const range = seq === undefined ? entries : steps.createdExactlyAt(entries, seq);
+  const { kvs } = await store.calls.read("a look at an entry", methods.range, range);
+  const show = store.show(queue);
+  return kvs.find((kv) => show(kv).id === id);
 }
 
 function deletion(key: Buffer): { deleteRange: { key: Buffer } } {

@@ -6,9 +6,9 @@ import type { RequestOp } from "./client/messages/txn.ts";
 import { eventType } from "./client/messages/watch.ts";
 import * as methods from "./client/methods.ts";
 import { saysEvicted } from "./entry-text.ts";
+import type { KeyRange } from "./layout.ts";
 import type { Lease, OwnEntry } from "./lease.ts";
-import { keysOf } from "./removal.ts";
-import { createdAt } from "./steps.ts";
+import { createdAt, createdExactlyAt } from "./steps.ts";
 import { type EtcdStore, leftOf } from "./store.ts";
 
 /** How long the history of a key is waited for, in milliseconds; it comes within a tenth of a second. */
@@ -60,20 +60,20 @@ async function lookAll(
   renewals: readonly Renewal[],
   owns: readonly (OwnEntry | undefined)[],
 ): Promise<{ readonly found: readonly (KeyValue | undefined)[]; readonly term: bigint }> {
-  const keys = renewals.map(({ queue, id }, index) => {
+  const looks = renewals.map(({ queue, seq }, index): Init<RequestOp> => {
     const own = owns[index];
-    return own === undefined ? keysOf(store, queue, id) : [own.key];
+    const range = own === undefined ? createdExactlyAt(store.layout.entries(queue), seq) : keyOf(own);
+    return { range: { ...range, keysOnly: true } };
   });
-  const looks = keys
-    .flat()
-    .map((key): Init<RequestOp> => ({ range: { key: Buffer.from(key), keysOnly: true } }));
   const { responses, term } = await store.transactAll("a look at entries", looks, "read");
-  let at = 0;
-  const found = renewals.map(({ seq }, index) => {
-    const own = responses.slice(at, (at += keys[index]?.length ?? 0));
-    return own.flatMap(({ range }) => range?.kvs ?? []).find(({ createRevision }) => createRevision === seq);
-  });
+  const found = renewals.map(({ seq }, index) =>
+    responses[index]?.range?.kvs.find(({ createRevision }) => createRevision === seq),
+  );
   return { found, term };
+}
+
+function keyOf({ key }: OwnEntry): { readonly key: Buffer } {
+  return { key: Buffer.from(key) };
 }
 
 /** An entry of another client, or of an earlier life of this one, is from now on one of ours. */
@@ -89,17 +89,16 @@ function goneBy(store: EtcdStore, own: OwnEntry | undefined, how: OwnEntry["ende
 }
 
 async function gone(store: EtcdStore, renewal: Renewal, own: OwnEntry | undefined): Promise<Renewed> {
-  const { queue, id, seq } = renewal;
-  const keys = own === undefined ? keysOf(store, queue, id) : [own.key];
+  const { queue, seq } = renewal;
   const ended = own?.ended ?? null;
   if (ended !== null) return goneBy(store, own, ended);
   if (own !== undefined) store.forget(own);
-  const told = await Promise.all(keys.map((key) => wasEvicted(store, key, seq)));
-  return { outcome: "gone", evicted: told.includes(true) };
+  const range = own === undefined ? store.layout.entries(queue) : keyOf(own);
+  return { outcome: "gone", evicted: await wasEvicted(store, range, seq) };
 }
 
 /** Whether the entry that was created at this revision was marked before it was deleted, as far as the history goes back. */
-function wasEvicted(store: EtcdStore, key: string, seq: bigint): Promise<boolean> {
+function wasEvicted(store: EtcdStore, range: Partial<KeyRange>, seq: bigint): Promise<boolean> {
   return new Promise((resolve) => {
     const answer = (evicted: boolean): void => {
       timer.cancel();
@@ -110,11 +109,13 @@ function wasEvicted(store: EtcdStore, key: string, seq: bigint): Promise<boolean
       );
     };
     const timer = store.clock.after(historyMs, () => answer(false));
-    const request = { key: Buffer.from(key), startRevision: seq + 1n, prevKv: true };
+    const request = { ...range, startRevision: seq + 1n, prevKv: true };
     const watching = store.calls.client.watch(request, {
       created: () => {},
       events: (events) => {
-        const deleted = events.find(({ type }) => type === eventType.delete);
+        const deleted = events.find(
+          ({ type, prevKv }) => type === eventType.delete && prevKv?.createRevision === seq,
+        );
         if (deleted !== undefined) answer(saysEvicted(deleted.prevKv?.value));
       },
       ended: () => answer(false),

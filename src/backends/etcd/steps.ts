@@ -28,16 +28,36 @@ export function inOrder(range: KeyRange): Init<RangeRequest> {
   return { ...range, ...oldestFirst };
 }
 
-/** Put the entry unless it is there, and look at what is ahead. */
+/** The entry of a range that was created at this revision. */
+export function createdExactlyAt(range: KeyRange, seq: bigint): Init<RangeRequest> {
+  return { ...range, minCreateRevision: seq, maxCreateRevision: seq };
+}
+
+/** Where an entry is to be put, and what its other keys have to hold for that: each key and the revision of its creation. */
+export interface Choice {
+  readonly key: string;
+  readonly expected: ReadonlyMap<string, bigint>;
+}
+
+function asExpected({ expected }: Choice): Init<Compare>[] {
+  return Array.from(expected, ([key, createRevision]) => createdAt(Buffer.from(key), createRevision));
+}
+
+/** What is at the keys that an entry may have. */
+function sights({ expected }: Choice): Init<RequestOp>[] {
+  return Array.from(expected.keys(), (key) => ({ range: { key: Buffer.from(key) } }));
+}
+
+/** Put the entry if its keys are as expected, and look at what is ahead; else say what is there. */
 export function putRequest(
   layout: Layout,
   queue: string,
   asked: NewEntry,
-  key: Buffer,
+  choice: Choice,
   value: Buffer,
   lease: bigint,
 ): Init<TxnRequest> {
-  const compare = [createdAt(key, 0n)];
+  const compare = asExpected(choice);
   const isWriter = asked.mode === "write";
   if (asked.onlyIfGranted === true && asked.permits === undefined) {
     const blocking = isWriter ? layout.entries(queue) : layout.writers(queue);
@@ -53,25 +73,25 @@ export function putRequest(
   }
   return {
     compare,
-    success: [...looks, { put: { key, value, lease } }],
-    failure: [{ range: { key } }],
+    success: [...looks, { put: { key: Buffer.from(choice.key), value, lease } }],
+    failure: sights(choice),
   };
 }
 
-/** Put the entry if nobody has joined since this revision. */
+/** Put the entry if its keys are as expected and nobody has joined since this revision. */
 export function putBehind(
   range: KeyRange,
   revision: bigint,
-  key: Buffer,
+  choice: Choice,
   value: Buffer,
   lease: bigint,
 ): Init<TxnRequest> {
   // Every key there is older than the next revision.
   const { target, result } = { target: compareTarget.create, result: compareResult.less };
   return {
-    compare: [createdAt(key, 0n), { ...range, target, result, createRevision: revision + 1n }],
-    success: [{ put: { key, value, lease } }],
-    failure: [],
+    compare: [...asExpected(choice), { ...range, target, result, createRevision: revision + 1n }],
+    success: [{ put: { key: Buffer.from(choice.key), value, lease } }],
+    failure: sights(choice),
   };
 }
 
@@ -97,10 +117,8 @@ export function findRequest(
 }
 
 /** Take out an entry, if it is the one that is meant. */
-export function removal(key: Buffer, seq: bigint | undefined): Init<RequestOp> {
-  const taking = { deleteRange: { key } };
-  if (seq === undefined) return taking;
-  return { txn: { compare: [createdAt(key, seq)], success: [taking] } };
+export function removal(key: Buffer, seq: bigint): Init<RequestOp> {
+  return { txn: { compare: [createdAt(key, seq)], success: [{ deleteRange: { key } }] } };
 }
 
 /** How many keys a removal has deleted. */

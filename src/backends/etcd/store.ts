@@ -37,6 +37,9 @@ export class EtcdStore {
   readonly leases: Leases;
   readonly guards: Guards;
   readonly #own = new Map<string, OwnEntry>();
+  readonly #byKey = new Map<string, OwnEntry>();
+  /** The keys that appends under way want to put, and the ids of their entries. */
+  readonly #joining = new Map<string, string>();
   readonly #watches = new Map<string, QueueWatch>();
 
   constructor({ client, layout, clock, patienceMs }: StoreParts) {
@@ -52,6 +55,26 @@ export class EtcdStore {
     return this.#own.get(this.#nameOf(queue, id));
   }
 
+  /** The entry of this client that has a key now, as far as it knows. */
+  ownAt(key: string): OwnEntry | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Whether another append is about to put an entry at a key. */
+  isWanted(key: string, id: string): boolean {
+    return (this.#joining.get(key) ?? id) !== id;
+  }
+
+  /** Lets others know, while the work goes on, that an entry is about to be put at a key. */
+  async wanting<T>(key: string, id: string, work: () => Promise<T>): Promise<T> {
+    this.#joining.set(key, id);
+    try {
+      return await work();
+    } finally {
+      this.#joining.delete(key);
+    }
+  }
+
   /** The entry that has this seq: no two have the same. */
   ownBySeq(seq: bigint): OwnEntry | undefined {
     for (const own of this.#own.values()) if (own.seq === seq) return own;
@@ -63,13 +86,11 @@ export class EtcdStore {
     const before = this.own(queue, id);
     const sweeps = seq === null ? doubtfulSweeps : 1;
     const own: OwnEntry = { queue, id, key, seq, lease, until: 0, sweepAt: 0, sweeps, ended: null };
-    this.#own.set(this.#nameOf(queue, id), own);
+    // The lease must not seem empty in between.
     this.leases.hold(own);
-    if (before !== undefined) {
-      this.guards.remove(before);
-      // On the same lease the new one has taken its place: the lease must not seem empty in between.
-      if (before.lease !== lease || before.key !== key) this.leases.drop(before);
-    }
+    if (before !== undefined) this.forget(before);
+    this.#own.set(this.#nameOf(queue, id), own);
+    this.#byKey.set(key, own);
     if (seq !== null) this.guards.add(own);
     return own;
   }
@@ -77,6 +98,7 @@ export class EtcdStore {
   forget(own: OwnEntry): void {
     const name = this.#nameOf(own.queue, own.id);
     if (this.#own.get(name) === own) this.#own.delete(name);
+    if (this.#byKey.get(own.key) === own) this.#byKey.delete(own.key);
     this.guards.remove(own);
     this.leases.drop(own);
   }
@@ -90,16 +112,30 @@ export class EtcdStore {
 
   /** Takes out entries that nobody has renewed in time. */
   async expire(entries: readonly OwnEntry[]): Promise<void> {
+    const due = await Promise.all(entries.map((own) => this.#standing(own)));
     await this.transactAll(
       "taking out what has expired",
-      entries.map(({ key, seq }) => removal(Buffer.from(key), seq ?? undefined)),
+      due.flatMap((kv) => (kv === undefined ? [] : [removal(Buffer.from(kv.key), kv.createRevision)])),
       "write",
     );
     for (const own of entries) {
       own.sweeps -= 1;
-      if (own.seq !== null) this.watchOn(own.queue)?.left(own.key, own.seq);
+      if (own.seq !== null) this.watchOn(own.queue)?.left(own.seq);
       if (own.sweeps <= 0) this.forget(own);
     }
+  }
+
+  /** Where an entry is, as far as is known: of one that may have arrived the store is asked. */
+  async #standing({
+    queue,
+    id,
+    key,
+    seq,
+  }: OwnEntry): Promise<Pick<KeyValue, "key" | "createRevision"> | undefined> {
+    if (seq !== null) return { key: Buffer.from(key), createRevision: seq };
+    const { kvs } = await this.calls.read("a look at an entry", methods.range, { key: Buffer.from(key) });
+    const show = this.show(queue);
+    return kvs.find((kv) => show(kv).id === id);
   }
 
   /** Sends steps that do not depend on each other, many at once; answers in their order, and the latest election term. */
@@ -170,7 +206,7 @@ export class EtcdStore {
   }
 
   #nameOf(queue: string, id: string): string {
-    return this.layout.key(queue, id, "write");
+    return this.layout.prefix(queue) + id;
   }
 }
 
