@@ -10,7 +10,7 @@ export interface StoryStore {
 
 /** How the story is told on a store. */
 export interface StoryOptions {
-  start(): Promise<StoryStore>;
+  readonly start: () => Promise<StoryStore>;
   /** What doctor has to say about it. */
   readonly doctor: RegExp;
 }

@@ -4,8 +4,8 @@ import { givenOrStarted } from "../helpers/zookeeper.ts";
 
 tellCliStory({
   start: async () => {
-    const { hosts, close } = await givenOrStarted();
-    return { url: `zookeeper://${hosts}`, close };
+    const rig = await givenOrStarted();
+    return { url: `zookeeper://${rig.hosts}`, close: () => rig.close() };
   },
   doctor: /ZooKeeper 3\.\d+/,
 });
