@@ -1,0 +1,18 @@
+/** The guards of holdfast, for the resources that its locks protect: re-exports only. No driver is loaded by it. */
+export { type Guard, isStale } from "./guard.ts";
+export {
+  MemoryGuard,
+  memoryGuard,
+  type MemoryGuardOptions,
+  type MemoryWriteOptions,
+  type Work,
+} from "./memory.ts";
+export {
+  checkSequencer,
+  formatSequencer,
+  isSequencerHeld,
+  parseSequencer,
+  type Sequencer,
+  type SequencerCheck,
+} from "./sequencer.ts";
+export { type Held, type Holder, highestToken, parseToken } from "./token.ts";
