@@ -1,4 +1,5 @@
 /** The guards of holdfast, for the resources that its locks protect: re-exports only. No driver is loaded by it. */
+export { FileGuard, fileGuard, type FileGuardOptions } from "./file.ts";
 export { type Guard, isStale } from "./guard.ts";
 export {
   MemoryGuard,
