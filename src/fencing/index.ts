@@ -16,4 +16,14 @@ export {
   type Sequencer,
   type SequencerCheck,
 } from "./sequencer.ts";
+export { type FencedRow, SqlGuard } from "./sql.ts";
+export {
+  type Connection,
+  type MysqlConnection,
+  mysqlGuard,
+  type MysqlGuardOptions,
+  type PgConnection,
+  postgresGuard,
+  type PostgresGuardOptions,
+} from "./sql/databases.ts";
 export { type Held, type Holder, highestToken, parseToken } from "./token.ts";

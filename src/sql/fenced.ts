@@ -1,5 +1,6 @@
 /** Writes that carry a token: a row that has seen a newer one refuses them in the same statement. */
 import { LockError } from "../core/errors.ts";
+import { isStale, staleToken } from "../fencing/guard.ts";
 import { assignments, type Dialect, type Key, tableOf } from "./dialect.ts";
 import { checkIdentifier } from "./identifiers.ts";
 
@@ -47,13 +48,9 @@ export async function fencedUpdate<T>(
     if (row === undefined) return false;
     const text = row["fence"];
     const seen = typeof text === "string" ? BigInt(text) : null;
-    if (seen !== null && seen > token) {
-      throw staleToken(
-        dialect.backend,
-        `${table} ${JSON.stringify(Object.values(key))}`,
-        token,
-        String(seen),
-      );
+    if (seen !== null && isStale(token, seen)) {
+      const resource = `${table} ${JSON.stringify(Object.values(key))}`;
+      throw staleToken({ backend: dialect.backend, resource, token, highest: seen });
     }
     // A database that counts only rows that changed has written what was there already. Otherwise the row has just come.
     if (turn > 1 && seen === token) return true;
@@ -61,12 +58,6 @@ export async function fencedUpdate<T>(
   throw new LockError("LOCK_OUTCOME_UNKNOWN", `${table}: the row comes and goes while it is written`, {
     backend: dialect.backend,
   });
-}
-
-/** The refusal of a stale token. */
-export function staleToken(backend: string, resource: string, token: bigint, seen: string): LockError {
-  const message = `${resource} has seen token ${seen}, and ${token} is older: its lock was lost, do not write`;
-  return new LockError("LOCK_STALE_TOKEN", message, { backend });
 }
 
 /** The refusal of a lock in a transaction that is busy. */
