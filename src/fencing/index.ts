@@ -9,6 +9,13 @@ export {
   type Work,
 } from "./memory.ts";
 export {
+  type FencedScript,
+  RedisGuard,
+  redisGuard,
+  type RedisGuardOptions,
+  type RedisWriteOptions,
+} from "./redis.ts";
+export {
   checkSequencer,
   formatSequencer,
   isSequencerHeld,
