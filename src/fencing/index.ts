@@ -1,6 +1,11 @@
 /** The guards of holdfast, for the resources that its locks protect: re-exports only. No driver is loaded by it. */
 export { FileGuard, fileGuard, type FileGuardOptions } from "./file.ts";
 export { type Guard, isStale } from "./guard.ts";
+export { fencingHeader, type HttpFenceOptions, type Problem, problemOf, problemType } from "./http.ts";
+export { fastifyFence, type FastifyReplyLike, type FastifyRequestLike } from "./http/fastify.ts";
+export { type Fetch, fencedFetch } from "./http/fetch.ts";
+export { honoFence, type HonoContextLike } from "./http/hono.ts";
+export { expressFence, fencedHandler, type NodeHandler } from "./http/node.ts";
 export {
   MemoryGuard,
   memoryGuard,

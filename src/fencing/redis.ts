@@ -34,7 +34,7 @@ export interface RedisGuardOptions {
    * How long a token is kept after it was last shown. A holder that comes later than that is not refused any more.
    * @default Infinity
    */
-  readonly keep?: Duration | undefined;
+  readonly keepFor?: Duration | undefined;
 }
 
 /** Options of a write. */
@@ -55,9 +55,9 @@ export interface FencedScript {
 
 /** A guard of keys on Redis. */
 export function redisGuard(options: RedisGuardOptions): RedisGuard {
-  const { client, prefix = "holdfast:fence:", keep = Number.POSITIVE_INFINITY } = options;
+  const { client, prefix = "holdfast:fence:", keepFor = Number.POSITIVE_INFINITY } = options;
   if (/[{}]/.test(prefix)) throw invalid("the prefix of a guard has no braces: they are for the hash tag");
-  const keepMs = durationMs(keep, { option: "keep", leastMs: 1, forEver: true });
+  const keepMs = durationMs(keepFor, { option: "keepFor", leastMs: 1, forEver: true });
   return new RedisGuard(linkOf(client), prefix, Number.isFinite(keepMs) ? wholeMs(keepMs) : "");
 }
 

@@ -23,7 +23,7 @@ export interface Case {
 }
 
 /** How often two writers meet. */
-export const rounds = 1_000;
+const rounds = 1_000;
 /** How many of these meetings are under way at once, each on a resource of its own. */
 const lanes = 4;
 

@@ -93,7 +93,7 @@ describe("the guard for Redis", () => {
   });
 
   it("keeps a token for as long as is said", async () => {
-    const guard = redisGuard({ client: looker, prefix, keep: 60_000 });
+    const guard = redisGuard({ client: looker, prefix, keepFor: 60_000 });
     const key = freshKey();
     await guard.show(key, 7n);
     expect(await looker.pttl(`${prefix}{${key}}`)).toBeGreaterThan(50_000);

@@ -9,7 +9,8 @@
  *  2. stage the new content, under a name that starts with the token;
  *  3. announce the token, by a file that has it as its name;
  *  4. look again: what was announced before the staging is seen here;
- *  5. sweep: delete what was staged under lower tokens; what is staged from now on meets the announcement in its step 4;
+ *  5. sweep: delete what that look has found staged under lower tokens; what was staged after it meets the announcement in
+ *     its own step 4;
  *  6. move the file that has the token over `floor`, for a folder that stays small;
  *  7. move the new content to its place; false means that it was swept: the token is stale, and nothing was written;
  *  8. delete the announcements up to the token: `floor` says it from now on.
@@ -81,40 +82,45 @@ export async function replace(
   const known = before.floor === token;
   if (known && content === null) return null;
   const stem = `${token}.${randomBytes(8).toString("hex")}`;
-  const own = { data: content === null ? null : `${stem}.data`, floor: known ? null : `${stem}.floor` };
+  /** What is staged and not moved yet. */
+  const own = new Set<string>();
+  const stage = async (name: string, what: string | Uint8Array): Promise<string> => {
+    own.add(name);
+    await folder.stage(name, what);
+    return name;
+  };
   try {
-    if (own.data !== null && content !== null) await folder.stage(own.data, content);
-    if (own.floor !== null) {
-      await folder.stage(own.floor, `${token}\n`);
-      await folder.announce(String(token));
-    }
+    const data = content === null ? null : await stage(`${stem}.data`, content);
+    const floor = known ? null : await stage(`${stem}.floor`, `${token}\n`);
+    if (floor !== null) await folder.announce(String(token));
     const now = await look(folder);
     if (isStale(token, now.highest)) return now.highest;
-    if (own.floor !== null) {
-      await sweep(folder, token);
-      if (!(await folder.moveToFloor(own.floor))) return await newer(folder, token);
+    if (floor !== null) {
+      for (const name of now.names) if (isStagedBelow(name, token)) await folder.remove(name);
+      if (!(await folder.moveToFloor(floor))) return await newer(folder, token);
+      own.delete(floor);
     }
-    if (own.data !== null && !(await folder.moveToPlace(own.data))) return await newer(folder, token);
+    if (data !== null) {
+      if (!(await folder.moveToPlace(data))) return await newer(folder, token);
+      own.delete(data);
+    }
     // What is left behind here the next token deletes.
-    if (own.floor !== null) await forget(folder, token).catch(() => {});
+    if (floor !== null) await forget(folder, token, now.names).catch(() => {});
     return null;
   } finally {
-    for (const name of Object.values(own)) if (name !== null) await folder.remove(name).catch(() => {});
+    for (const name of own) await folder.remove(name).catch(() => {});
   }
 }
 
-/** Deletes what was staged under lower tokens. */
-async function sweep(folder: Folder, token: bigint): Promise<void> {
-  for (const name of await folder.list()) {
-    const [, of] = staged.exec(name) ?? [];
-    if (of !== undefined && isStale(BigInt(of), token)) await folder.remove(name);
-  }
+function isStagedBelow(name: string, token: bigint): boolean {
+  const [, of] = staged.exec(name) ?? [];
+  return of !== undefined && isStale(BigInt(of), token);
 }
 
 /** Deletes announcements that `floor` has made needless. */
-async function forget(folder: Folder, token: bigint): Promise<void> {
-  for (const name of await folder.list()) {
-    if (announced.test(name) && BigInt(name) <= token) await folder.remove(name);
+async function forget(folder: Folder, token: bigint, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    if (announced.test(name) && !isStale(token, BigInt(name))) await folder.remove(name);
   }
 }
 
