@@ -1,6 +1,6 @@
 /** The guard for files: the table of cases, its details, and many real processes that are killed and paused while they write. */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,20 +12,24 @@ import type { Subject } from "./cases.ts";
 import { guardCases } from "./guard-cases.ts";
 
 let folder = "";
+/** In memory, where there is such a place: the table of cases writes thousands of times. */
+let quickFolder = "";
 let built: Build;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "holdfast-fence-"));
+  quickFolder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "holdfast-fence-"));
   built = await build();
 });
 
 afterAll(async () => {
   await rm(folder, { recursive: true });
+  await rm(quickFolder, { recursive: true });
   await built.remove();
 });
 
 let files = 0;
-const freshPath = (): string => join(folder, `file-${++files}.txt`);
+const freshPath = (where = folder): string => join(where, `file-${++files}.txt`);
 
 function subjectAt(path: string): Subject {
   const guard = fileGuard({ durable: false });
@@ -38,7 +42,7 @@ function subjectAt(path: string): Subject {
   };
 }
 
-guardCases("files", async () => subjectAt(freshPath()), true);
+guardCases("files", async () => subjectAt(freshPath(quickFolder)), true);
 
 describe("a guarded file", () => {
   it("is on disk with its token before the call resolves, and keeps its mode", async () => {
@@ -156,7 +160,7 @@ it("many processes that are killed and paused: the file never goes back", async 
   };
   // Until it was a fight.
   const isOver = (): boolean =>
-    tally.ok >= 200 && tally.stale >= 50 && tally.killed >= 8 && tally.paused >= 20 && reads >= 1_000;
+    tally.ok >= 200 && tally.stale >= 50 && tally.killed >= 5 && tally.paused >= 12 && reads >= 1_000;
   while (!isOver()) {
     const at = Math.floor(Math.random() * workers.length);
     const worker = workers[at];

@@ -97,16 +97,12 @@ describe("writes under way", () => {
     const first = slow(guard, 30n);
     const second = slow(guard, 31n);
     first.end();
-    let fresh: ReturnType<typeof slow> | undefined;
-    // Between the end of the first and the beginning of the second there are turns of the loop for promises: one arrives in each.
-    void first.done.then(() => {
-      fresh = slow(guard, 34n);
-    });
-    const outcome = await second.done.catch((error: unknown) => error);
-    if (second.begun()) expect(second.signal()?.aborted).toBe(true);
-    else expect(outcome).toMatchObject({ code: "LOCK_STALE_TOKEN" });
-    fresh?.end();
-    expect(await fresh?.done).toBe("written by 34");
+    // The first has ended, the second has its turn, and neither has the second begun.
+    const fresh = first.done.then(() => slow(guard, 34n));
+    await expect(second.done).rejects.toMatchObject({ code: "LOCK_STALE_TOKEN" });
+    expect(second.begun()).toBe(false);
+    (await fresh).end();
+    expect(await (await fresh).done).toBe("written by 34");
   });
 
   it("a write that fails lets the next one go, and its token counts", async () => {
