@@ -2,7 +2,7 @@
  * The guard for SQL databases: a write and the check of its token are one transaction. The SQL is that of `fence` and
  * `fencedUpdate`; how each database is asked is in sql/databases.ts.
  */
-import { invalid, LockError } from "../core/errors.ts";
+import { hasCode, invalid, LockError } from "../core/errors.ts";
 import type { FencedChange } from "../sql/fenced.ts";
 import type { Guard } from "./guard.ts";
 import type { Connection, SqlDatabase } from "./sql/databases.ts";
@@ -32,9 +32,9 @@ export class SqlGuard<Tx extends Connection> implements Guard {
    * and the error is passed on; let errors of the database out of the work, since they may have ended the transaction.
    */
   async write<T>(resource: string, holder: Holder, work: (tx: Tx) => T | Promise<T>): Promise<T> {
-    const { token } = tokenOf(holder);
+    const { token, lock } = tokenOf(holder);
     checkResource(resource);
-    const tx = await this.#begin(resource, token);
+    const { tx } = await this.#begin(resource, lock, (begun) => this.#database.fence(begun, resource, token));
     let result: T;
     try {
       result = await work(tx);
@@ -51,17 +51,14 @@ export class SqlGuard<Tx extends Connection> implements Guard {
    * column of its own, so nothing else is needed. False if there is no such row.
    */
   async update({ holder, ...change }: FencedRow): Promise<boolean> {
-    const { token } = tokenOf(holder);
-    const tx = await this.#open(change.table);
-    try {
-      const updated = await this.#database.update(tx, { ...change, token });
-      this.#database.release(tx, false);
-      return updated;
-    } catch (error) {
-      const broken = !(error instanceof LockError) && this.#database.judge(error) === "unknown";
-      this.#database.release(tx, broken);
-      throw broken ? this.#unknown(change.table, error) : this.#failed(change.table, error);
-    }
+    const { token, lock } = tokenOf(holder);
+    const { table } = change;
+    // In a transaction, since the connections of a pool may be set not to commit by themselves.
+    const { tx, given } = await this.#begin(table, lock, (begun) =>
+      this.#database.update(begun, { ...change, token }),
+    );
+    await this.#commit(tx, table);
+    return given;
   }
 
   async show(resource: string, holder: Holder): Promise<void> {
@@ -81,19 +78,25 @@ export class SqlGuard<Tx extends Connection> implements Guard {
     }
   }
 
-  /** A transaction in which the token has been shown. */
-  async #begin(resource: string, token: bigint): Promise<Tx> {
+  /** A transaction that has begun with a step that shows the token, and what that gave. */
+  async #begin<T>(
+    resource: string,
+    lock: string | undefined,
+    step: (tx: Tx) => Promise<T>,
+  ): Promise<{ readonly tx: Tx; readonly given: T }> {
     for (let turn = 1; ; turn++) {
       const tx = await this.#open(resource);
       try {
         await this.#database.begin(tx);
-        await this.#database.fence(tx, resource, token);
-        return tx;
+        return { tx, given: await step(tx) };
       } catch (error) {
         await this.#giveUp(tx);
+        if (hasCode(error, "LOCK_STALE_TOKEN")) {
+          throw new LockError(error.code, error.message, { lock, backend: error.backend });
+        }
+        if (error instanceof LockError) throw error;
         // Two who show a resource's first token at once may meet in a deadlock, which ends one of them.
-        const again = !(error instanceof LockError) && this.#database.judge(error) === "again";
-        if (!again || turn >= tries) throw this.#failed(resource, error);
+        if (this.#database.judge(error) !== "again" || turn >= tries) throw this.#failed(resource, error);
       }
     }
   }
@@ -133,7 +136,6 @@ export class SqlGuard<Tx extends Connection> implements Guard {
 
   /** Nothing was committed. */
   #failed(resource: string, cause: unknown): LockError {
-    if (cause instanceof LockError) return cause;
     const { backend } = this.#database;
     const details = { backend, cause };
     if (this.#database.isMissing(cause)) {

@@ -36,6 +36,20 @@ sqlGuardCases<PoolConnection>("mysql", () => ({
   },
 }));
 
+it("a row is written for good even by connections that do not commit by themselves", async () => {
+  await pool.query("INSERT INTO docs VALUES (6000, NULL, NULL)");
+  const careless = createPool({ uri: url, connectionLimit: 1 });
+  await careless.query("SET autocommit = 0");
+  await mysqlGuard({ pool: careless }).update({
+    table: "docs",
+    key: { id: 6000 },
+    holder: 7n,
+    set: { body: "written" },
+  });
+  expect(await sql(url, "SELECT body FROM docs WHERE id = 6000")).toEqual([{ body: "written" }]);
+  await careless.end();
+});
+
 it("a pool that gives no promises is refused", async () => {
   const callbacks = createCallbackPool({ uri: url });
   const untyped: (options: never) => unknown = mysqlGuard;

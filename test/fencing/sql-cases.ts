@@ -151,6 +151,14 @@ export function sqlGuardCases<Tx extends Connection>(name: string, bench: () => 
 
     it("update a row that is there, and say when it is not", async () => {
       const guard = bench().guard();
+      const id = await fresh();
+      const row = { table: "docs", key: { id }, set: { body: "x" } };
+      expect(await guard.update({ ...row, holder: { token: 7n, name: "the lock" } })).toBe(true);
+      await expect(guard.update({ ...row, holder: { token: 6n, name: "the lock" } })).rejects.toMatchObject({
+        code: "LOCK_STALE_TOKEN",
+        lock: "the lock",
+        backend: name,
+      });
       const missing = { table: "docs", key: { id: 999_999 }, holder: 1n, set: { body: "x" } };
       expect(await guard.update(missing)).toBe(false);
       await expect(guard.update({ ...missing, table: "no_docs" })).rejects.toBeInstanceOf(LockError);
