@@ -2,6 +2,9 @@
 import { inspect } from "node:util";
 import type { Claim } from "./claim.ts";
 
+/** Why the token of a shared lock must not be compared. */
+export const heldTogether = "shared locks are held at once, with tokens in any order";
+
 /** A lock that was granted. Give its token to the resource that it protects. */
 export class Lock {
   private readonly claim: Claim;
@@ -26,6 +29,19 @@ export class Lock {
   /** The fencing token: strictly larger than that of every earlier grant of this name. */
   get token(): bigint {
     return this.claim.seq;
+  }
+
+  /**
+   * Why a resource must not compare this token with others; null if it may. Those who hold at once have different tokens,
+   * and a guard would refuse all but the newest.
+   */
+  get unfenced(): string | null {
+    const { wish, client } = this.claim;
+    const { name, traits } = client.backend;
+    if (traits.tokens === null) return `the locks of ${name} carry no token that a resource could check`;
+    if (wish.permits !== undefined)
+      return "permits of a semaphore are held at once, with tokens in any order";
+    return wish.mode === "shared" ? heldTogether : null;
   }
 
   /** Whether holding is certain, by the clock of this very moment. Once false, it stays false. */

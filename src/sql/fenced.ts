@@ -1,5 +1,6 @@
 /** Writes that carry a token: a row that has seen a newer one refuses them in the same statement. */
 import { LockError } from "../core/errors.ts";
+import { isStale, staleToken } from "../fencing/guard.ts";
 import { assignments, type Dialect, type Key, tableOf } from "./dialect.ts";
 import { checkIdentifier } from "./identifiers.ts";
 
@@ -19,6 +20,9 @@ export interface FencedChange {
   readonly column?: string | undefined;
 }
 
+/** How often a row that was not there, and then was, is tried. */
+const tries = 3;
+
 /** Writes unless the row has seen a newer token: then it throws LOCK_STALE_TOKEN. False if there is no such row. */
 export async function fencedUpdate<T>(
   dialect: Dialect<T>,
@@ -32,27 +36,28 @@ export async function fencedUpdate<T>(
   const values = [...changes.values, ...found.values, token.toString()];
   const limit = `(${fence} IS NULL OR ${fence} <= ${dialect.wholeMark(values.length)})`;
   const where = [...found.texts, limit].join(" AND ");
-  const { count } = await dialect.run(
-    tx,
-    `UPDATE ${name} SET ${changes.texts.join(", ")} WHERE ${where}`,
-    values,
-  );
-  if (count > 0) return true;
+  const update = `UPDATE ${name} SET ${changes.texts.join(", ")} WHERE ${where}`;
   const again = assignments(dialect, key, 1);
-  const sql = `SELECT ${dialect.asText(fence)} AS fence FROM ${name} WHERE ${again.texts.join(" AND ")}`;
-  const { rows } = await dialect.run(tx, sql, again.values);
-  const [row] = rows;
-  if (row === undefined) return false;
-  const seen = row["fence"];
-  // A database that counts only rows that changed has written what was there already.
-  if (typeof seen === "string" && BigInt(seen) <= token) return true;
-  throw staleToken(dialect.backend, `${table} ${JSON.stringify(Object.values(key))}`, token, String(seen));
-}
-
-/** The refusal of a stale token. */
-export function staleToken(backend: string, resource: string, token: bigint, seen: string): LockError {
-  const message = `${resource} has seen token ${seen}, and ${token} is older: its lock was lost, do not write`;
-  return new LockError("LOCK_STALE_TOKEN", message, { backend });
+  // A plain read may see the row as it was when the transaction began; one that locks sees it as it is now.
+  const look = `SELECT ${dialect.asText(fence)} AS fence FROM ${name} WHERE ${again.texts.join(" AND ")} FOR UPDATE`;
+  for (let turn = 1; turn <= tries; turn++) {
+    const { count } = await dialect.run(tx, update, values);
+    if (count > 0) return true;
+    const { rows } = await dialect.run(tx, look, again.values);
+    const [row] = rows;
+    if (row === undefined) return false;
+    const text = row["fence"];
+    const seen = typeof text === "string" ? BigInt(text) : null;
+    if (seen !== null && isStale(token, seen)) {
+      const resource = `${table} ${JSON.stringify(Object.values(key))}`;
+      throw staleToken({ backend: dialect.backend, resource, token, highest: seen });
+    }
+    // A database that counts only rows that changed has written what was there already. Otherwise the row has just come.
+    if (turn > 1 && seen === token) return true;
+  }
+  throw new LockError("LOCK_OUTCOME_UNKNOWN", `${table}: the row comes and goes while it is written`, {
+    backend: dialect.backend,
+  });
 }
 
 /** The refusal of a lock in a transaction that is busy. */

@@ -147,6 +147,17 @@ export function sqlTransactions(name: string, bench: () => Bench): void {
       expect(await inTransaction((tx) => tx.fencedUpdate(missing))).toBe(false);
     });
 
+    it("a write with a stale token is refused even if the transaction still sees the row as it was before", async () => {
+      await inTransaction((tx) => tx.sql("INSERT INTO goods VALUES (3, 5, 1, 5)"));
+      const write = (tx: Tx, token: bigint): Promise<boolean> =>
+        tx.fencedUpdate({ table: "goods", key: { id: 3 }, token, set: { stock: Number(token) } });
+      const late = await bench().begin();
+      expect((await late.sql("SELECT stock FROM goods WHERE id = 3")).length).toBe(1);
+      expect(await inTransaction((tx) => write(tx, 10n))).toBe(true);
+      await expect(write(late, 7n)).rejects.toMatchObject({ code: "LOCK_STALE_TOKEN" });
+      await late.end("ROLLBACK");
+    });
+
     it("a fence refuses a stale token and keeps the highest", async () => {
       await inTransaction((tx) => tx.fence("report", 10n));
       await inTransaction((tx) => tx.fence("report", 10n));

@@ -1,5 +1,6 @@
 /** What a user of the package writes: type-checked and run against the packed tarball by scripts/check-package.mjs. */
 import { connect, LockError, type Lock, type LockManager } from "holdfast";
+import { formatSequencer, memoryGuard, parseSequencer } from "holdfast/fencing";
 import { memoryBackend } from "holdfast/memory";
 import { backendContract } from "holdfast/testing";
 
@@ -42,6 +43,14 @@ try {
 } finally {
   clearInterval(alive);
 }
+
+// A guard at the resource, by the lock itself and by its sequencer.
+const guard = memoryGuard();
+const written: string = await guard.write("report", report, () => "written");
+if (written !== "written") throw new Error("a guard does not give what its work gives");
+const sequencer = parseSequencer(formatSequencer(report));
+await guard.show("report", sequencer);
+if ((await guard.highest("report")) !== report.token) throw new Error("a guard does not remember the token");
 
 // Only registers cases, and so only where a test runner is: here it is enough that it is there.
 if (typeof backendContract !== "function") throw new Error("holdfast/testing has no contract");

@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import { LockError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
+import { isStale, staleToken } from "../../fencing/guard.ts";
 import type { Dialect } from "../../sql/dialect.ts";
-import { busy, fencedUpdate as fencedUpdateIn, type FencedChange, staleToken } from "../../sql/fenced.ts";
+import { busy, fencedUpdate as fencedUpdateIn, type FencedChange } from "../../sql/fenced.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { type RowLockOptions, waitMsOf } from "../../sql/transaction.ts";
 import {
@@ -171,6 +172,6 @@ export async function fence(
     `SELECT CAST(token AS CHAR) AS token FROM ${table} WHERE resource = ? FOR UPDATE`,
     [resource],
   );
-  const seen = String(rows[0]?.["token"]);
-  if (BigInt(seen) > token) throw staleToken("mysql", resource, token, seen);
+  const highest = BigInt(String(rows[0]?.["token"]));
+  if (isStale(token, highest)) throw staleToken({ backend: "mysql", resource, token, highest });
 }

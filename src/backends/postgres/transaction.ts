@@ -1,7 +1,8 @@
 /** Locks, versions and fences inside a user's own transaction on `pg`: the database ends them with COMMIT or ROLLBACK. */
 import { checkName } from "../../core/names.ts";
+import { staleToken } from "../../fencing/guard.ts";
 import type { Dialect } from "../../sql/dialect.ts";
-import { busy, fencedUpdate as fencedUpdateIn, type FencedChange, staleToken } from "../../sql/fenced.ts";
+import { busy, fencedUpdate as fencedUpdateIn, type FencedChange } from "../../sql/fenced.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { type RowLockOptions, waitMsOf } from "../../sql/transaction.ts";
 import {
@@ -149,7 +150,12 @@ export async function fence(
   );
   if (rowCount === 1) return;
   const { rows } = await tx.query(`SELECT token FROM ${table} WHERE resource = $1`, [resource]);
-  throw staleToken("postgres", resource, token, String(Reflect.get(Object(rows[0]), "token")));
+  throw staleToken({
+    backend: "postgres",
+    resource,
+    token,
+    highest: String(Reflect.get(Object(rows[0]), "token")),
+  });
 }
 
 /** Runs what takes a lock with the wait that was asked for; a savepoint keeps the transaction alive if it is in vain. */

@@ -1,7 +1,7 @@
 /** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
 import { invalid } from "../../core/errors.ts";
 import { slotOf } from "./keys.ts";
-import { can, isObject, type Link, type Listener, type Listening, property } from "./link.ts";
+import { can, isObject, type Link, type Listener, type Listening, property, type Word } from "./link.ts";
 
 /** What is used of an ioredis client. */
 export interface IoredisClient {
@@ -120,7 +120,7 @@ export class IoredisLink implements Link {
     this.#client.connect().catch(this.#onError);
   }
 
-  send(command: string, args: readonly string[], key?: string): Promise<unknown> {
+  send(command: string, args: readonly Word[], key?: string): Promise<unknown> {
     // These have no key of their own, but follow what was sent to its node.
     const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
     const node = follows ? this.#nodeOf(key) : undefined;

@@ -1,5 +1,8 @@
 /** What the backend needs of a client library: commands on one connection, disposable connections to listen on, and no more. */
 
+/** A word of a command: text, or bytes that are no text. */
+export type Word = string | Buffer;
+
 /** A connection to a server, a pair watched by Sentinel, or a cluster. */
 export interface Link {
   readonly library: "ioredis" | "node-redis";
@@ -15,7 +18,7 @@ export interface Link {
   /** Begins to connect if nobody has, and calls back each time that commands can be sent again. */
   start(onReady: () => void): void;
   /** Sends a command; on a cluster, to the node that has the key. Rejects with the library's error. */
-  send(command: string, args: readonly string[], key?: string): Promise<unknown>;
+  send(command: string, args: readonly Word[], key?: string): Promise<unknown>;
   /** Sends a command to each node that has data: one, but for a cluster. */
   sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]>;
   /** Sends a command to one of them, by its place in the answers of sendToAll. */

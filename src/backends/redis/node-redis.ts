@@ -1,7 +1,16 @@
 /** A Link over node-redis 5 or 6: one server or Cluster. Sentinels are followed in sentinel.ts. */
 import { invalid } from "../../core/errors.ts";
 import { slotOf } from "./keys.ts";
-import { can, isFunction, isObject, type Link, type Listener, type Listening, property } from "./link.ts";
+import {
+  can,
+  isFunction,
+  isObject,
+  type Link,
+  type Listener,
+  type Listening,
+  property,
+  type Word,
+} from "./link.ts";
 
 /** What is used of a client of node-redis, of one server or a cluster. */
 export interface NodeRedisClient {
@@ -50,10 +59,15 @@ function isOneServer(client: NodeRedisClient): client is OneServer {
   return can(client, "duplicate", "subscribe", "ping") && !can(client, "execute") && !can(client, "acquire");
 }
 
+/** Whether commands can be sent to a client one by one: that of a Sentinel and pools take them otherwise. */
+export function takesCommands(client: NodeRedisClient): boolean {
+  return isCluster(client) || isOneServer(client);
+}
+
 /** Refuses a client that would send an append long after its caller has gone. */
 export function checkNodeRedis(client: NodeRedisClient): void {
   const cluster = isCluster(client);
-  if (!cluster && !isOneServer(client)) {
+  if (!takesCommands(client)) {
     throw invalid(
       "give a client of node-redis made by createClient or createCluster: one made by createSentinel sends " +
         "interrupted requests again (give a redis+sentinel:// url instead), and a pool keeps no order",
@@ -117,7 +131,7 @@ export class NodeRedisLink implements Link {
     );
   }
 
-  send(command: string, args: readonly string[], key?: string): Promise<unknown> {
+  send(command: string, args: readonly Word[], key?: string): Promise<unknown> {
     const words = [command, ...args];
     if (isCluster(this.#client)) {
       // These have no key of their own, but follow what was sent to its node.
@@ -155,7 +169,7 @@ export class NodeRedisLink implements Link {
   }
 }
 
-async function sendToSlot(cluster: Cluster, slot: number, words: readonly string[]): Promise<unknown> {
+async function sendToSlot(cluster: Cluster, slot: number, words: readonly Word[]): Promise<unknown> {
   const master = property(cluster, "slots", String(slot), "master");
   const index = cluster.masters.findIndex((node) => node === master);
   return (await masterOf(cluster, index)).sendCommand(words);

@@ -1,0 +1,52 @@
+/** The caller's side of fencing over HTTP: a fetch that carries the token of a lock. */
+import { LockError } from "../../core/errors.ts";
+import { staleToken } from "../guard.ts";
+import { fencingHeader, problemType } from "../http.ts";
+import { type Holder, tokenOf } from "../token.ts";
+
+/** What fetch is. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** A holder that may tell when its lock is lost. */
+type Telling = Holder | (Exclude<Holder, bigint> & { readonly signal: AbortSignal });
+
+/**
+ * A fetch whose requests carry the token of a holder in the header Fencing-Token. If the resource has seen a newer one, it
+ * rejects with LOCK_STALE_TOKEN. A request of a lock that is lost is aborted, or not sent: with the reason of its signal.
+ */
+export function fencedFetch(holder: Telling, send: Fetch = fetch): Fetch {
+  const { token, lock } = tokenOf(holder);
+  return async (input, init = {}) => {
+    const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined));
+    headers.set(fencingHeader, String(token));
+    const own = init.signal ?? (input instanceof Request ? input.signal : null);
+    const lost = typeof holder === "object" && "signal" in holder ? holder.signal : null;
+    const signals = [own, lost].filter((signal) => signal !== null);
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+    const response = await send(input, { ...init, headers, ...(signal === undefined ? {} : { signal }) });
+    const problem = await refusalIn(response);
+    if (problem === null) return response;
+    const resource = input instanceof Request ? input.url : String(input);
+    if (problem.highest !== null) throw staleToken({ resource, token, highest: problem.highest, lock });
+    throw new LockError("LOCK_STALE_TOKEN", `${resource} refused token ${token}: ${problem.detail}`, {
+      lock,
+    });
+  };
+}
+
+/** What a guard says in a response; null if it is none of a guard. The body stays unread for the caller. */
+async function refusalIn(response: Response): Promise<{ highest: string | null; detail: string } | null> {
+  const isProblem = response.headers.get("content-type")?.startsWith(problemType) === true;
+  if (response.status !== 412 || !isProblem) return null;
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => null);
+  const field = (name: string): unknown => Reflect.get(Object(body), name);
+  if (field("code") !== "LOCK_STALE_TOKEN") return null;
+  const highest = field("highest");
+  return {
+    highest: typeof highest === "string" && /^\d{1,19}$/.test(highest) ? highest : null,
+    detail: String(field("detail")).slice(0, 500),
+  };
+}
