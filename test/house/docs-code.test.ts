@@ -1,6 +1,7 @@
 /** TypeScript in the pages compiles against the built package, and blocks marked `run` run. */
 import { execFile } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -112,7 +113,13 @@ describe("code in the pages", () => {
   });
 
   it.each(runnable)("$place runs", async ({ file }) => {
-    await execute(process.execPath, [join("out", `${file}.js`)], { cwd: folder, timeout: 15_000 });
+    // A folder of its own for temporary files, so that it does not meet what another run has left.
+    const env = { ...process.env, TMPDIR: mkdtempSync(join(tmpdir(), "holdfast-docs-")) };
+    try {
+      await execute(process.execPath, [join("out", `${file}.js`)], { cwd: folder, env, timeout: 15_000 });
+    } finally {
+      rmSync(env.TMPDIR, { recursive: true, force: true });
+    }
   });
 });
 
