@@ -6,41 +6,28 @@
 --   comes too late
 
 local whole = nil
-
-local function run(call, keys, key, arguments, argument)
-  local given = {}
-  for i = 0, keys - 1 do given[#given + 1] = KEYS[key + i] end
-  for i = 1, arguments do given[#given + 1] = ARGV[argument + i] end
-  whole = whole or define()
-  return whole[call](unpack(given))
-end
-
--- Most calls are done here; what is left takes the long way.
-local function begin(call, key, argument)
-  if call == 'append' then return putAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2], ARGV[argument + 3]) end
-  if call == 'remove' then return removeAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2]) end
-  if call == 'renew' then return renewAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2], ARGV[argument + 3]) end
-  return nil
-end
-
-local function perform(call, keys, key, arguments, argument)
-  local result = begin(call, key, argument)
-  if result == nil then result = run(call, keys, key, arguments, argument) end
-  return result
-end
-
-local late = ARGV[1] ~= '0' and nowMs > tonumber(ARGV[1])
+local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
 local results = { text(nowUs) }
 local key, argument = 1, 2
-while argument <= #ARGV do
-  local letter = ARGV[argument]
+local K, A = KEYS, ARGV
+while A[argument] do
+  local letter = A[argument]
+  local done, result = true, nil
   local call, keys, arguments
+  -- Most calls are done at once; what is left takes the long way.
   if letter == 'a' then
     call, keys, arguments = 'append', 3, 4
+    if late then
+      result = '!LATE'
+    else
+      done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], A[argument + 1], A[argument + 2], A[argument + 3], A[argument + 4])
+    end
   elseif letter == 'd' then
     call, keys, arguments = 'remove', 3, 2
+    done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], A[argument + 1], A[argument + 2])
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, 3
+    done, result = pcall(prolongQuickly, K[key], A[argument + 1], A[argument + 2], A[argument + 3])
   elseif letter == 'e' then
     call, keys, arguments = 'evict', 4, 2
   elseif letter == 'p' then
@@ -48,9 +35,12 @@ while argument <= #ARGV do
   else
     call, keys, arguments = 'list', 2, 0
   end
-  local done, result = true, '!LATE'
-  if not late or letter ~= 'a' then
-    done, result = pcall(perform, call, keys, key, arguments, argument)
+  if done and result == nil then
+    whole = whole or define()
+    local given = {}
+    for i = 0, keys - 1 do given[#given + 1] = K[key + i] end
+    for i = 1, arguments do given[#given + 1] = A[argument + i] end
+    done, result = pcall(whole[call], unpack(given))
   end
   if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
   results[#results + 1] = result
