@@ -13,16 +13,18 @@ end
 local function isLive(record)
   return string.match(record, '^%d+ (%d+)') * 1000 > nowUs
 end
-local function joinQuickly(queue, entries, order, id, ttlMs, entry, atOnce)
+local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
-  local seq, life = text(given), text(expiry)
-  local value = redis.call('SET', queue, id .. '\0' .. seq .. ' ' .. life .. ' ' .. entry, 'NX', 'GET', 'PXAT', life)
+  local seq = text(given)
+  local life = text(expiry)
+  local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+  local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
   if not value then
     lastGiven = given
     return seq
   end
   local last, lasts, tail = string.match(value, '^%z(%d+) (%d+) w%z(.*)$')
-  if not last or not string.find(entry, '^w,%d+,,') then return nil end
+  if not last or not string.find(shape, '^w,%d+,,') then return nil end
   local found = redis.call('HMGET', entries, id, tail)
   local nearest = found[2]
   if found[1] or not nearest or not isLive(nearest) then return nil end
@@ -31,7 +33,7 @@ local function joinQuickly(queue, entries, order, id, ttlMs, entry, atOnce)
   if redis.call('ZCARD', order) ~= count then return nil end
   lastGiven = math.max(given, last + 1)
   seq = text(lastGiven)
-  redis.call('HSET', entries, id, seq .. ' ' .. life .. ' ' .. entry)
+  redis.call('HSET', entries, id, seq .. rest)
   redis.call('ZADD', order, seq, id)
   if expiry > lasts + 0 then
     lasts = text(expiry + math.floor(ttlMs / spareShare))
@@ -71,10 +73,10 @@ local function prolongQuickly(queue, id, seq, ttlMs)
   local value = redis.call('GET', queue)
   local own = id .. '\0' .. seq .. ' '
   if not value or string.sub(value, 1, #own) ~= own then return nil end
-  local until_, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
   local expiry = laterMs + ttlMs
-  if expiry <= until_ + 0 then return until_ - laterMs end
-  local life = text(expiry)
+  if expiry <= life + 0 then return life - laterMs end
+  life = text(expiry)
   redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
   return expiry - laterMs
 end
@@ -375,7 +377,8 @@ local function appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only
   local line = unfold(queue, entries, order, only, record)
   return line:putLast(id, ttlMs, entry, 1, weight, only, record, writer, writer and record)
 end
-local function append(queue, entries, order, id, ttlMs, entry, atOnce)
+local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
+  local entry = shape .. ARGV[2] .. more
   local value = redis.call('GET', queue)
   local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
   if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
@@ -396,7 +399,7 @@ local function append(queue, entries, order, id, ttlMs, entry, atOnce)
     nearest, nearestRecord = line:search(line.final)
   end
   if (line.changed or not nearest) and not line:settle() then
-    return joinQuickly(queue, entries, order, id, ttlMs, entry, atOnce)
+    return joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   end
   local count = redis.call('HLEN', entries)
   local weight = line.counted and line.total or count
@@ -459,46 +462,44 @@ local function list(queue, entries)
 end
 return { append = append, remove = remove, evict = evict, renew = renew, prune = prune, list = list }
 end
-local whole = nil
+local K, match = KEYS, string.match
 local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
-local results = { text(nowUs) }
-local key, argument = 1, 2
-local K, A = KEYS, ARGV
-while A[argument] do
-  local letter = A[argument]
+local results = { time[1], time[2] }
+local whole, key = nil, 1
+for place = 3, #ARGV do
+  local given = ARGV[place]
+  local letter = string.sub(given, 1, 1)
   local done, result = true, nil
   local call, keys, arguments
   if letter == 'a' then
-    call, keys, arguments = 'append', 3, 4
+    call, keys, arguments = 'append', 3, '^a([^%z]*)%z(%d+)%z(%d)%z(%a,%d+,%d*,)(.*)$'
     if late then
       result = '!LATE'
     else
-      done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], A[argument + 1], A[argument + 2], A[argument + 3], A[argument + 4])
+      done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'd' then
-    call, keys, arguments = 'remove', 3, 2
-    done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], A[argument + 1], A[argument + 2])
+    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
+    done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
   elseif letter == 'r' then
-    call, keys, arguments = 'renew', 4, 3
-    done, result = pcall(prolongQuickly, K[key], A[argument + 1], A[argument + 2], A[argument + 3])
+    call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
+    done, result = pcall(prolongQuickly, K[key], match(given, arguments))
   elseif letter == 'e' then
-    call, keys, arguments = 'evict', 4, 2
+    call, keys, arguments = 'evict', 4, '^e([^%z]*)%z(%d*)$'
   elseif letter == 'p' then
-    call, keys, arguments = 'prune', 3, 0
+    call, keys, arguments = 'prune', 3, '^$'
   else
-    call, keys, arguments = 'list', 2, 0
+    call, keys, arguments = 'list', 2, '^$'
   end
   if done and result == nil then
     whole = whole or define()
-    local given = {}
-    for i = 0, keys - 1 do given[#given + 1] = K[key + i] end
-    for i = 1, arguments do given[#given + 1] = A[argument + i] end
-    done, result = pcall(whole[call], unpack(given))
+    local list = { unpack(K, key, key + keys - 1) }
+    for _, argument in ipairs({ match(given, arguments) }) do list[#list + 1] = argument end
+    done, result = pcall(whole[call], unpack(list))
   end
   if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
   results[#results + 1] = result
   key = key + keys
-  argument = argument + arguments + 1
 end
 return results
 `;

@@ -1,9 +1,11 @@
 -- Purpose: puts an entry at the tail of a queue, or finds it there again, and says what is ahead.
 -- Keys: queue, entries, order
--- Arguments: id, ttlMs, entry, atOnce
+-- Arguments: id, ttlMs, atOnce, shape, more
 -- Returns: the seq alone if nothing is ahead and the whole ttl is left; else { seq, expiry, count, weight, nearest,
 --   its record, nearest writer, its record }, where what does not exist is "" and a writer that is the nearest is "=";
 --   false if it would have to wait, with atOnce "1"
+--
+-- The shape is "<mode>,<weight>,<permits>,". More is nothing, or "\0" and the metadata.
 
 local function standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
   if writer and writer == nearest then writer, writerRecord = '=', '' end
@@ -121,7 +123,8 @@ local function appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only
   return line:putLast(id, ttlMs, entry, 1, weight, only, record, writer, writer and record)
 end
 
-local function append(queue, entries, order, id, ttlMs, entry, atOnce)
+local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
+  local entry = shape .. ARGV[2] .. more
   local value = redis.call('GET', queue)
   local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
   if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
@@ -143,7 +146,7 @@ local function append(queue, entries, order, id, ttlMs, entry, atOnce)
     nearest, nearestRecord = line:search(line.final)
   end
   if (line.changed or not nearest) and not line:settle() then
-    return joinQuickly(queue, entries, order, id, ttlMs, entry, atOnce)
+    return joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   end
   local count = redis.call('HLEN', entries)
   local weight = line.counted and line.total or count

@@ -4,16 +4,18 @@
 -- Arguments: those of the call
 -- Returns: what the call does; nil if the whole of it is needed, and then nothing has changed
 
-local function joinQuickly(queue, entries, order, id, ttlMs, entry, atOnce)
+local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
-  local seq, life = text(given), text(expiry)
-  local value = redis.call('SET', queue, id .. '\0' .. seq .. ' ' .. life .. ' ' .. entry, 'NX', 'GET', 'PXAT', life)
+  local seq = text(given)
+  local life = text(expiry)
+  local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+  local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
   if not value then
     lastGiven = given
     return seq
   end
   local last, lasts, tail = string.match(value, '^%z(%d+) (%d+) w%z(.*)$')
-  if not last or not string.find(entry, '^w,%d+,,') then return nil end
+  if not last or not string.find(shape, '^w,%d+,,') then return nil end
   local found = redis.call('HMGET', entries, id, tail)
   local nearest = found[2]
   if found[1] or not nearest or not isLive(nearest) then return nil end
@@ -22,7 +24,7 @@ local function joinQuickly(queue, entries, order, id, ttlMs, entry, atOnce)
   if redis.call('ZCARD', order) ~= count then return nil end
   lastGiven = math.max(given, last + 1)
   seq = text(lastGiven)
-  redis.call('HSET', entries, id, seq .. ' ' .. life .. ' ' .. entry)
+  redis.call('HSET', entries, id, seq .. rest)
   redis.call('ZADD', order, seq, id)
   if expiry > lasts + 0 then
     lasts = text(expiry + math.floor(ttlMs / spareShare))
@@ -64,10 +66,10 @@ local function prolongQuickly(queue, id, seq, ttlMs)
   local value = redis.call('GET', queue)
   local own = id .. '\0' .. seq .. ' '
   if not value or string.sub(value, 1, #own) ~= own then return nil end
-  local until_, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
   local expiry = laterMs + ttlMs
-  if expiry <= until_ + 0 then return until_ - laterMs end
-  local life = text(expiry)
+  if expiry <= life + 0 then return life - laterMs end
+  life = text(expiry)
   redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
   return expiry - laterMs
 end
