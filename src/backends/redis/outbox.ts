@@ -212,7 +212,7 @@ export class Outbox {
   /** Asks replicas or the disk to confirm what was just sent: null if they did, else what they said. */
   #confirm(batch: Batch): Promise<string | null> | null {
     const policy = this.#confirmation;
-    if (policy === null || batch.takers.every(({ undo }) => undo === undefined)) return null;
+    if (policy === null || batch.takers.every((taker) => taker.undo === undefined)) return null;
     const { replicas, aof, withinMs } = policy;
     const [command, args] =
       aof > 0 ? (["WAITAOF", [aof, replicas, withinMs]] as const) : (["WAIT", [replicas, withinMs]] as const);
