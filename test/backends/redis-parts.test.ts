@@ -8,7 +8,7 @@ import { readInfo } from "../../src/backends/redis/health.ts";
 import type { Link } from "../../src/backends/redis/link.ts";
 import { Outbox } from "../../src/backends/redis/outbox.ts";
 import { packCommon, packEntry, readMessage, readRecord } from "../../src/backends/redis/records.ts";
-import { ServerClock } from "../../src/backends/redis/server-clock.ts";
+import { ServerClock, ServerClocks } from "../../src/backends/redis/server-clock.ts";
 import { readRedisUrl } from "../../src/backends/redis/url.ts";
 import type { NewEntry } from "../../src/core/backend.ts";
 import type { LockError } from "../../src/core/errors.ts";
@@ -175,11 +175,10 @@ describe("the server's clock", () => {
           const clock = new ServerClock();
           let now = 0;
           for (const [there, back, pause] of trips) {
-            clock.learn(now + there + offset, now, now + there + back);
+            expect(clock.learn(now + there + offset, now, now + there + back)).toBe(0);
             now += there + back + pause;
             expect(clock.at(now)).toBeGreaterThanOrEqual(now + offset);
           }
-          expect(clock.steps).toBe(0);
         },
       ),
     );
@@ -187,12 +186,28 @@ describe("the server's clock", () => {
 
   it("is followed over a step forward and back", () => {
     const clock = new ServerClock();
-    clock.learn(1_000, 0, 1);
-    clock.learn(61_000, 10, 11);
+    expect(clock.learn(1_000, 0, 1)).toBe(0);
+    expect(clock.learn(61_000, 10, 11)).toBeGreaterThan(59_900);
     expect(clock.at(11)).toBeGreaterThanOrEqual(61_000);
-    clock.learn(1_030, 30, 31);
+    expect(clock.learn(1_030, 30, 31)).toBeLessThan(-59_900);
     expect(clock.at(31)).toBeLessThan(1_100);
-    expect(clock.steps).toBe(2);
+  });
+
+  it("of each node of a cluster is followed by itself", () => {
+    const steps: number[] = [];
+    const clocks = new ServerClocks((ms) => steps.push(ms));
+    expect(clocks.at(1, 0)).toBeNull();
+    for (let now = 0; now < 1_000; now += 10) {
+      clocks.learn(1, now + 5, now, now + 1);
+      clocks.learn(2, now + 90_000, now + 1, now + 2);
+    }
+    expect(clocks.at(1, 1_000)).toBeLessThan(1_100);
+    expect(clocks.at(2, 1_000)).toBeGreaterThan(90_000);
+    // A slot that has not answered: by the last that has.
+    expect(clocks.at(3, 1_000)).toBe(clocks.at(2, 1_000));
+    expect(steps).toEqual([]);
+    clocks.learn(1, 91_000, 1_000, 1_001);
+    expect([clocks.steps, steps.length]).toEqual([1, 1]);
   });
 });
 
@@ -243,7 +258,7 @@ describe("the outbox", () => {
 
   function setUp(confirmation: { replicas: number; aof: number; withinMs: number } | null = null) {
     const [link, clock] = [new HandLink(), new ManualClock()];
-    const outbox = new Outbox(link, clock, 1_000, confirmation, () => 1);
+    const outbox = new Outbox(link, clock, 1_000, confirmation, new ServerClocks(() => {}), () => 1);
     outbox.release();
     const said: string[] = [];
     const taker = (id: string) => ({

@@ -18,12 +18,13 @@ import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
 import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall, renewCall } from "./calls.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
-import { examineServers } from "./health.ts";
+import { examineServers, warnOfStep } from "./health.ts";
 import { Hub } from "./hub.ts";
 import { KeyNames, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { Outbox } from "./outbox.ts";
 import { packCommon, packEntry, readRecord, wholeMs } from "./records.ts";
+import { ServerClocks } from "./server-clock.ts";
 import { Appending, Asking } from "./takers.ts";
 
 /** What Redis promises: one server that keeps its data and its clock. What breaks that is listed. */
@@ -55,6 +56,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   readonly #link: Link;
   readonly #settings: Settings;
   readonly #clock: Clock;
+  readonly #serverClocks: ServerClocks;
   readonly #outbox: Outbox;
   readonly #hub: Hub;
   /** Where this client is told, as entries carry it. */
@@ -77,7 +79,15 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.traits = { ...redisTraits, callOrder: link.inOrder };
     this.#keys = new KeyNames(prefix);
     this.#channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
-    this.#outbox = new Outbox(link, clock, deadlineMs, confirmation, () => this.#hub.connection);
+    this.#serverClocks = new ServerClocks(warnOfStep);
+    this.#outbox = new Outbox(
+      link,
+      clock,
+      deadlineMs,
+      confirmation,
+      this.#serverClocks,
+      () => this.#hub.connection,
+    );
     this.#hub = new Hub(link, clock, this.#channel, deadlineMs, (key, id) => {
       const queue = nameOfKey(prefix, key);
       if (queue !== null) this.#onEvicted?.(queue, id);
@@ -187,7 +197,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   async examine(): Promise<readonly Finding[]> {
     await this.ready();
-    return this.#inTime(examineServers(this.#link, this.#settings, this.#outbox.serverClock));
+    return this.#inTime(examineServers(this.#link, this.#settings, this.#serverClocks));
   }
 
   async close(): Promise<void> {

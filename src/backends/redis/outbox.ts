@@ -18,7 +18,7 @@ import {
 import { type QueueKeys, slotOf } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { callsScript } from "./scripts.ts";
-import { ServerClock } from "./server-clock.ts";
+import type { ServerClocks } from "./server-clock.ts";
 
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
@@ -30,7 +30,7 @@ const mostWaiting = 250_000;
 
 /** The calls of one client. */
 export class Outbox {
-  readonly serverClock: ServerClock = new ServerClock();
+  readonly #serverClocks: ServerClocks;
   readonly #link: Link;
   readonly #clock: Clock;
   readonly #deadlineMs: number;
@@ -57,12 +57,14 @@ export class Outbox {
     clock: Clock,
     deadlineMs: number,
     confirmation: Confirmation | null,
+    serverClocks: ServerClocks,
     listening: () => number,
   ) {
     this.#link = link;
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
     this.#confirmation = confirmation;
+    this.#serverClocks = serverClocks;
     this.#listening = listening;
   }
 
@@ -135,7 +137,7 @@ export class Outbox {
     const { keys, texts, key, common } = batch;
     batch.sentAt = this.#clock.now();
     batch.listening = this.#listening();
-    const until = this.serverClock.at(batch.dueAt) ?? 0;
+    const until = this.#serverClocks.at(batch.slot, batch.dueAt) ?? 0;
     const script = withText ? callsScript : digest;
     const words = [script, String(keys.length)].concat(keys, String(until), common ?? "", texts);
     this.#sent.add(batch);
@@ -155,7 +157,7 @@ export class Outbox {
     this.#sendMissed();
     if (!Array.isArray(reply)) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
     const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
-    this.serverClock.learn(nowUs / 1000, batch.sentAt, now);
+    this.#serverClocks.learn(batch.slot, nowUs / 1000, batch.sentAt, now);
     if (batch.over) return;
     if (confirmed === null) return this.#give(batch, reply, nowUs, null);
     void confirmed.then((lack) => this.#give(batch, reply, nowUs, lack));
