@@ -63,7 +63,9 @@ describe("a step forward", () => {
     for (const locks of managers) await (await locks.acquire("b")).release();
     expect(await clockFinding()).toBe("warning: stepped once");
     expect(warnings).toEqual([
-      expect.stringMatching(/^HoldfastWarning redis: clock: .* stepped forward by (3600|3599\.\d) s against ours\. let/),
+      expect.stringMatching(
+        /^HoldfastWarning redis: clock: .* stepped forward by (3600|3599\.\d) s against ours\. let/,
+      ),
       expect.stringMatching(/stepped forward/),
     ]);
     expect(await ask(redis.port, "dbsize")).toBe("0");

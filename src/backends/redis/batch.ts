@@ -33,6 +33,7 @@ export class Batch {
   readonly takers: Taker[] = [];
   /** What all entries that it appends have in common; null while it appends none. */
   common: string | null = null;
+  work = 0;
   sentAt = 0;
   listening = 0;
   over = false;
@@ -49,7 +50,8 @@ export class Batch {
     return common === null || this.common === null || this.common === common;
   }
 
-  add({ queue, entries, order, evicted }: QueueKeys, { keys, text }: Call, taker: Taker): void {
+  add({ queue, entries, order, evicted }: QueueKeys, { work, keys, text }: Call, taker: Taker): void {
+    this.work += work;
     this.keys.push(queue, entries);
     if (keys > 2) this.keys.push(order);
     if (keys > 3) this.keys.push(evicted);

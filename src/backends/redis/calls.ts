@@ -27,6 +27,8 @@ export const calls: Readonly<Record<CallName, Shape>> = {
 
 /** A call, ready to be sent. */
 export interface Call {
+  /** How long it keeps the server, compared with a renewal of a lock that nobody waits for. */
+  readonly work: number;
   /** The queue's first so many keys, in the order of QueueKeys. */
   readonly keys: 2 | 3 | 4;
   /** Its letter and its arguments. */
@@ -35,29 +37,29 @@ export interface Call {
 
 /** Puts an entry at the tail; `entry` as packEntry gives it. */
 export function appendCall(id: string, ttlMs: number, atOnce: boolean, entry: string): Call {
-  return { keys: 3, text: `a${id}\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}` };
+  return { work: 5, keys: 3, text: `a${id}\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}` };
 }
 
 /** Takes an entry out, with that seq unless it is undefined. */
 export function removeCall(id: string, seq: bigint | undefined): Call {
-  return { keys: 3, text: `d${id}\0${seq ?? ""}` };
+  return { work: 5, keys: 3, text: `d${id}\0${seq ?? ""}` };
 }
 
 /** The same for somebody else's. */
 export function evictCall(id: string, seq: bigint | undefined): Call {
-  return { keys: 4, text: `e${id}\0${seq ?? ""}` };
+  return { work: 5, keys: 4, text: `e${id}\0${seq ?? ""}` };
 }
 
 /** Extends the life of an entry. */
 export function renewCall(id: string, seq: bigint, ttlMs: number): Call {
-  return { keys: 4, text: `r${id}\0${seq}\0${ttlMs}` };
+  return { work: 1, keys: 4, text: `r${id}\0${seq}\0${ttlMs}` };
 }
 
 /** Takes out what has expired at the front of a queue. */
-export const pruneCall: Call = { keys: 3, text: "p" };
+export const pruneCall: Call = { work: 5, keys: 3, text: "p" };
 
 /** Shows a queue. */
-export const listCall: Call = { keys: 2, text: "l" };
+export const listCall: Call = { work: 5, keys: 2, text: "l" };
 
 /** How many keys a call has that was sent as this text. */
 export function keysOfCall(text: string): number {

@@ -22,8 +22,11 @@ import type { ServerClocks } from "./server-clock.ts";
 
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
-/** How many calls one script call carries at most: while the server works on one batch, we prepare the next. */
-const batchSize = 64;
+/**
+ * How much work one script call carries at most, 64 appends or 320 renewals: while the server works on one batch, we prepare
+ * the next, and nobody else waits for longer than a millisecond or so.
+ */
+const mostWork = 320;
 
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;
@@ -85,7 +88,7 @@ export class Outbox {
 
   #batchFor(key: string, slot: number, common: string | null): Batch {
     const open = this.#open.get(slot);
-    if (open !== undefined && open.takers.length < batchSize && open.takes(common)) return open;
+    if (open !== undefined && open.work < mostWork && open.takes(common)) return open;
     if (open !== undefined) this.#close(slot, open);
     const batch = new Batch(key, slot, this.#clock.recent() + this.#deadlineMs);
     this.#open.set(slot, batch);
