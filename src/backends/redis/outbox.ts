@@ -143,9 +143,9 @@ export class Outbox {
     const until = this.#serverClocks.at(batch.slot, batch.dueAt) ?? 0;
     const script = withText ? callsScript : digest;
     const words = [script, String(keys.length)].concat(keys, String(until), common ?? "", texts);
+    const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
     this.#sent.add(batch);
     this.#wakeAt(batch.dueAt);
-    const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
     const confirmed = this.#confirm(batch);
     answer.then(
       (reply) => this.#answered(batch, reply, confirmed),
