@@ -424,6 +424,22 @@ describe("connect", () => {
     await locks.close();
   });
 
+  it("meets a demand to survive eviction where the server does not evict, and only there", async () => {
+    const require = { survives: ["eviction"] } as const;
+    const { port } = await server();
+    const locks = await connect(`redis://127.0.0.1:${port}`, { require });
+    expect(locks.traits.exclusivityBrokenBy).not.toContain("eviction");
+    await locks.close();
+    await ask(port, "config", "set", "maxmemory-policy", "volatile-ttl");
+    await expect(connect(`redis://127.0.0.1:${port}`, { require })).rejects.toMatchObject({
+      code: "LOCK_UNSUPPORTED",
+      message: expect.stringContaining("after: eviction"),
+    });
+    await expect(
+      connect(`redis://127.0.0.1:${port}`, { require: { survives: ["fail-over"] } }),
+    ).rejects.toMatchObject({ code: "LOCK_UNSUPPORTED" });
+  });
+
   it("refuses a handed-in client that queues or sends again", () => {
     for (const options of [{}, { enableOfflineQueue: false }, { autoResendUnfulfilledCommands: false }]) {
       const client = new Redis(1, "127.0.0.1", { ...options, lazyConnect: true });

@@ -18,7 +18,7 @@ import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
 import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall, renewCall } from "./calls.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
-import { examineServers, warnOfStep } from "./health.ts";
+import { examineServers, isSafeFromEviction, warnOfStep } from "./health.ts";
 import { Hub } from "./hub.ts";
 import { KeyNames, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
@@ -52,7 +52,7 @@ export interface Settings {
 /** One client of the locks on a Redis server. */
 export class RedisBackend implements Backend, Browsable, Examinable {
   readonly name = "redis";
-  readonly traits: Traits;
+  #traits: Traits;
   readonly #link: Link;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -76,7 +76,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#link = link;
     this.#settings = settings;
     this.#clock = clock;
-    this.traits = { ...redisTraits, callOrder: link.inOrder };
+    this.#traits = { ...redisTraits, callOrder: link.inOrder };
     this.#keys = new KeyNames(prefix);
     this.#channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
     this.#serverClocks = new ServerClocks(warnOfStep);
@@ -92,6 +92,11 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       const queue = nameOfKey(prefix, key);
       if (queue !== null) this.#onEvicted?.(queue, id);
     });
+  }
+
+  /** What this store promises: what an examination has shown that it cannot do to us is left out. */
+  get traits(): Traits {
+    return this.#traits;
   }
 
   /** @internal Connects, unless that has begun; calls wait for it. */
@@ -197,7 +202,12 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   async examine(): Promise<readonly Finding[]> {
     await this.ready();
-    return this.#inTime(examineServers(this.#link, this.#settings, this.#serverClocks));
+    const findings = await this.#inTime(examineServers(this.#link, this.#settings, this.#serverClocks));
+    const exclusivityBrokenBy = redisTraits.exclusivityBrokenBy.filter(
+      (fault) => fault !== "eviction" || !isSafeFromEviction(findings),
+    );
+    this.#traits = { ...this.#traits, exclusivityBrokenBy };
+    return findings;
   }
 
   async close(): Promise<void> {

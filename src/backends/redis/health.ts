@@ -57,6 +57,12 @@ function eviction(info: Info): Finding {
   return { level: limited ? "problem" : "warning", about: "eviction", seen, todo };
 }
 
+/** Whether no server that was examined takes keys away when its memory is short. */
+export function isSafeFromEviction(findings: readonly Finding[]): boolean {
+  const about = findings.filter((finding) => finding.about.startsWith("eviction"));
+  return about.length > 0 && about.every(({ level }) => level === "ok");
+}
+
 function persistence(info: Info): Finding {
   const aof = info.get("aof_enabled") === "1";
   const seen = aof ? "append-only file" : "no append-only file";
