@@ -29,6 +29,14 @@ const fleet = { processes: 4, waiters: 8, holdMs: 1 };
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
+/** The least that gives a token by the server's clock, and a life by it: what plain SET does not. */
+const takeWithToken =
+  "local t = redis.call('TIME') local seq = string.format('%s%06d', t[1], t[2]) " +
+  "local life = string.format('%.0f', t[1] * 1000 + math.ceil(t[2] / 1000) + ARGV[2]) " +
+  "if redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. seq, 'NX', 'PXAT', life) then return seq end return 0";
+const releaseWithToken =
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
 /** A connection of ioredis, the same for all contenders that use it. */
 function connection(/** @type {Context} */ { port }, options = {}) {
   const { Redis } = load("ioredis");
@@ -135,6 +143,26 @@ export const suite = {
             const value = await taking(name);
             await run();
             await client.evalsha(digest, 1, name, value);
+          },
+        };
+      },
+    },
+    {
+      // What the pair of a lock with a token costs at least: no queue, no batches, nobody to tell.
+      name: "least-script",
+      measurements: [],
+      fullOnly: ["pair", "pairs256"],
+      async open(context) {
+        const client = connection(context);
+        const take = await client.script("LOAD", takeWithToken);
+        const release = await client.script("LOAD", releaseWithToken);
+        return {
+          request: async (name, run) => {
+            const value = randomBytes(16).toString("hex");
+            const token = await client.evalsha(take, 1, name, value, ttlMs);
+            if (token === 0) throw new Error("busy");
+            await run();
+            await client.evalsha(release, 1, name, `${value} ${token}`);
           },
         };
       },
@@ -264,6 +292,11 @@ export const suite = {
 
   ratios: {
     pair_p50_vs_floor: ratio("pair_us", ["set-nx"]),
+    least_script_pair_p50_vs_floor: {
+      fullOnly: true,
+      of: { contender: "least-script", metric: "pair_us" },
+      to: [{ contender: "set-nx", metric: "pair_us" }],
+    },
     pairs_256_vs_floor: ratio("pairs_256", ["set-nx"]),
     // The fastest of all peers in a full run.
     pairs_256_vs_best_peer: ratio("pairs_256", ["verrou"]),
