@@ -13,7 +13,7 @@ export function usage(suites) {
 
 Suites: ${suites.join(", ")}
 
-  --quick   3 short rounds instead of 5 longer ones, without the slowest measurements of peers
+  --quick   2 or 3 short rounds instead of 5 longer ones, without the slowest measurements of peers
   --json    print one JSON object { suite, rounds, contenders, ratios } and nothing else on stdout
             (npm adds two lines of its own unless it is called as: npm run -s bench -- <suite> --json)
   --help    print this

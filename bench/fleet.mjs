@@ -17,48 +17,69 @@ import { summarize } from "./statistics.mjs";
  */
 const tellApartUs = 1_000;
 
+/** @typedef {{ warmUpMs: number, measureMs: number }} LoopShape */
+
 /**
  * All waiters ask once, one after the other, behind a holder that leaves when all stand in line.
  * @param {Job} job
  * @param {Shape & { drains: number }} shape
  */
-export async function drainFleet(job, { processes, waiters, holdMs, drains }) {
-  return withFleet(job, processes, async (fleet) => {
-    const gaps = [];
-    const drainsMs = [];
-    let inversions = 0;
-    for (let drain = 0; drain < drains; drain++) {
-      const turns = await drainOnce(fleet, `drain:${drain}`, { waiters, holdMs });
-      const inOrder = inOrderOfEntry(turns);
-      gaps.push(...gapsOf(inOrder));
-      inversions += inversionsIn(inOrder);
-      drainsMs.push(((inOrder.at(-1)?.leftUs ?? 0) - (inOrder[0]?.leftUs ?? 0)) / 1000);
-    }
-    return { drainMs: summarize(drainsMs).median, gapUs: summarize(gaps).median, inversions };
-  });
+export async function drainFleet(job, shape) {
+  return withFleet(job, shape.processes, (fleet) => drain(fleet, shape));
 }
 
 /**
  * Each waiter takes the lock again and again.
  * @param {Job} job
- * @param {Shape & { warmUpMs: number, measureMs: number }} shape
+ * @param {Shape & LoopShape} shape
  */
-export async function loopFleet(job, { processes, waiters, holdMs, warmUpMs, measureMs }) {
-  return withFleet(job, processes, async (fleet) => {
-    await fleet.all({ do: "loop", name: "warm", waiters, holdMs, ms: warmUpMs });
-    const reports = await fleet.all({ do: "loop", name: "loop", waiters, holdMs, ms: measureMs });
-    const inOrder = inOrderOfEntry(reports.flatMap(({ turns }) => turns));
-    const gaps = gapsOf(inOrder);
-    const toOthers = inOrder.filter((turn, index) => turn.waiter !== inOrder[index - 1]?.waiter).length;
-    return {
-      perSecond: (inOrder.length / measureMs) * 1000,
-      toOthersPerSecond: (toOthers / measureMs) * 1000,
-      gapUs: summarize(gaps).median,
-      inversions: inversionsIn(inOrder),
-      acquisitions: inOrder.length,
-      cpuUsPerAcquire: reports.reduce((sum, { cpuUs }) => sum + cpuUs, 0) / inOrder.length,
-    };
+export async function loopFleet(job, shape) {
+  return withFleet(job, shape.processes, (fleet) => loop(fleet, shape));
+}
+
+/**
+ * First the one, then the other, in the same processes: the drains find code that is compiled.
+ * @param {Job} job
+ * @param {Shape & LoopShape & { drains: number, between?: () => Promise<void> }} shape between: called after the loop
+ */
+export async function loopThenDrainFleet(job, shape) {
+  return withFleet(job, shape.processes, async (fleet) => {
+    const looped = await loop(fleet, shape);
+    await shape.between?.();
+    return { looped, drained: await drain(fleet, shape) };
   });
+}
+
+/** @param {Fleet} fleet @param {Shape & { drains: number }} shape */
+async function drain(fleet, { waiters, holdMs, drains }) {
+  const gaps = [];
+  const drainsMs = [];
+  let inversions = 0;
+  for (let count = 0; count < drains; count++) {
+    const turns = await drainOnce(fleet, `drain:${count}`, { waiters, holdMs });
+    const inOrder = inOrderOfEntry(turns);
+    gaps.push(...gapsOf(inOrder));
+    inversions += inversionsIn(inOrder);
+    drainsMs.push(((inOrder.at(-1)?.leftUs ?? 0) - (inOrder[0]?.leftUs ?? 0)) / 1000);
+  }
+  return { drainMs: summarize(drainsMs).median, gapUs: summarize(gaps).median, inversions };
+}
+
+/** @param {Fleet} fleet @param {Shape & LoopShape} shape */
+async function loop(fleet, { waiters, holdMs, warmUpMs, measureMs }) {
+  await fleet.all({ do: "loop", name: "warm", waiters, holdMs, ms: warmUpMs });
+  const reports = await fleet.all({ do: "loop", name: "loop", waiters, holdMs, ms: measureMs });
+  const inOrder = inOrderOfEntry(reports.flatMap(({ turns }) => turns));
+  const gaps = gapsOf(inOrder);
+  const toOthers = inOrder.filter((turn, index) => turn.waiter !== inOrder[index - 1]?.waiter).length;
+  return {
+    perSecond: (inOrder.length / measureMs) * 1000,
+    toOthersPerSecond: (toOthers / measureMs) * 1000,
+    gapUs: summarize(gaps).median,
+    inversions: inversionsIn(inOrder),
+    acquisitions: inOrder.length,
+    cpuUsPerAcquire: reports.reduce((sum, { cpuUs }) => sum + cpuUs, 0) / inOrder.length,
+  };
 }
 
 /**

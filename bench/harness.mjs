@@ -26,7 +26,7 @@ export async function runRounds(suite, effort, measure, onMeasured) {
   const context = await suite.setup?.();
   try {
     const rounds = [];
-    for (let round = 0; round < effort.rounds; round++) {
+    for (let round = 0; round < roundsOf(suite, effort); round++) {
       rounds.push(
         await runRound(suite, effort, round, async (contender, measurement) => {
           const job = { suite: suite.name, contender, measurement, budget: effort.budget, context };
@@ -43,6 +43,15 @@ export async function runRounds(suite, effort, measure, onMeasured) {
 }
 
 /**
+ * How many rounds a run of the suite has.
+ * @param {Suite} suite
+ * @param {Effort} effort
+ */
+export function roundsOf({ quickRounds }, { quick, rounds }) {
+  return quick ? Math.min(rounds, quickRounds ?? rounds) : rounds;
+}
+
+/**
  * @param {Suite} suite
  * @param {Effort} effort
  * @param {number} turn
@@ -54,8 +63,9 @@ async function runRound(suite, effort, turn, measure) {
   for (const [measurement, { once }] of Object.entries(suite.measurements)) {
     if (once && turn > 0) continue;
     const entrants = suite.contenders.filter(
-      ({ measurements, fullOnly }) =>
-        measurements.includes(measurement) || (!effort.quick && fullOnly?.includes(measurement)),
+      ({ measurements, fullOnly, onceInQuick }) =>
+        (measurements.includes(measurement) || (!effort.quick && fullOnly?.includes(measurement))) &&
+        !(effort.quick && turn > 0 && onceInQuick?.includes(measurement)),
     );
     for (const { name } of rotate(entrants, turn)) {
       round[name] = { ...round[name], ...(await measure(name, measurement)) };

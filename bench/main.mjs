@@ -1,7 +1,7 @@
 /** The command `npm run bench`: reads arguments, runs one suite, prints. Progress goes to stderr, the result to stdout. */
 import { parseArguments, usage, UsageError } from "./arguments.mjs";
 import { measureInChild } from "./child.mjs";
-import { fullEffort, quickEffort, runRounds, sumUp } from "./harness.mjs";
+import { fullEffort, quickEffort, roundsOf, runRounds, sumUp } from "./harness.mjs";
 import { formatNumber, formatReport } from "./report.mjs";
 import { loadSuite, suiteNames } from "./suites.mjs";
 
@@ -42,7 +42,9 @@ async function main(suites) {
       const found = Object.entries(values).map(
         ([metric, value]) => `${metric} ${formatNumber(value)} ${suite.metrics[metric]?.unit}`,
       );
-      process.stderr.write(`round ${round + 1}/${effort.rounds}  ${contender}  ${found.join(", ")}\n`);
+      process.stderr.write(
+        `round ${round + 1}/${roundsOf(suite, effort)}  ${contender}  ${found.join(", ")}\n`,
+      );
     },
   );
   const report = sumUp(suite, effort, rounds);

@@ -32,23 +32,34 @@ export function summarize(values) {
 }
 
 /**
- * One quotient for each round: what was measured, divided by the best of what it is compared with in that round.
+ * One quotient for each round that has the values: what was measured, divided by the best of what it is compared with in
+ * that round. There must be one round that has them.
  * @param {readonly Round[]} rounds
  * @param {Ratio} ratio
  * @param {Readonly<Record<string, Metric>>} metrics
  * @returns {number[]}
  */
 export function ratioPerRound(rounds, ratio, metrics) {
-  return rounds.map((round) => {
-    const valueAt = (/** @type {Ratio["of"]} */ { contender, metric }) => {
-      const value = round[contender]?.[metric];
-      if (value === undefined)
-        throw new Error(`a ratio needs ${metric} of ${contender}, which was not measured`);
-      return value;
-    };
+  const points = [ratio.of, ...ratio.to];
+  const missing = points.find(
+    ({ contender, metric }) => !rounds.some((round) => has(round, contender, metric)),
+  );
+  if (missing !== undefined)
+    throw new Error(`a ratio needs ${missing.metric} of ${missing.contender}, which was not measured`);
+  const complete = rounds.filter((round) =>
+    points.every((point) => has(round, point.contender, point.metric)),
+  );
+  return complete.map((round) => {
+    const valueAt = (/** @type {Ratio["of"]} */ { contender, metric }) =>
+      round[contender]?.[metric] ?? Number.NaN;
     const peers = ratio.to.map(valueAt);
     if (peers.length === 0) return valueAt(ratio.of);
     const better = metrics[ratio.to[0]?.metric ?? ""]?.better;
     return valueAt(ratio.of) / (better === "lower" ? Math.min(...peers) : Math.max(...peers));
   });
+}
+
+/** @param {Round} round @param {string} contender @param {string} metric */
+function has(round, contender, metric) {
+  return round[contender]?.[metric] !== undefined;
 }

@@ -43,6 +43,8 @@ export interface Contender<Subject, Context> {
   readonly measurements: readonly string[];
   /** Further measurements, too slow for --quick. */
   readonly fullOnly?: readonly string[];
+  /** Those of its measurements that --quick takes in the first round alone. */
+  readonly onceInQuick?: readonly string[];
   open(context: Context): Promise<Subject>;
   /** Ends what `open` began. Left out where the end of the process does. */
   close?(subject: Subject): Promise<void>;
@@ -54,7 +56,7 @@ export interface Point {
   readonly metric: string;
 }
 
-/** `of` divided by the best of `to`, both from the same round; `of` itself where `to` is empty. */
+/** `of` divided by the best of `to`, both from the same round, over all rounds that have them; `of` itself where `to` is empty. */
 export interface Ratio {
   /** Whether it needs measurements that --quick leaves out. */
   readonly fullOnly?: boolean;
@@ -71,6 +73,11 @@ export interface Suite<Subject = unknown, Context = unknown> {
   readonly measurements: Readonly<Record<string, Measurement<Subject>>>;
   readonly contenders: readonly Contender<Subject, Context>[];
   readonly ratios: Readonly<Record<string, Ratio>>;
+  /**
+   * How many rounds --quick takes, where that many would take too long.
+   * @default 3
+   */
+  readonly quickRounds?: number;
   /** Starts servers, once for all rounds. What it gives must survive JSON: each child gets it in `open`. */
   setup?(): Promise<Context>;
   teardown?(context: Context): Promise<void>;

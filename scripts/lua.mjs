@@ -7,7 +7,7 @@ const folder = join(root, "src", "backends", "redis");
 const guardFolder = join(root, "src", "fencing", "redis");
 
 /** The files that the script is made of: what every call needs, what is defined when it is first needed, and the loop. */
-const first = ["moment", "alone"];
+const first = ["moment", "quick"];
 const whenNeeded = ["queue", "append", "remove", "evict", "renew", "prune", "list"];
 const last = ["calls"];
 

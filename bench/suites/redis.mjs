@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 import { setTimeout as pause } from "node:timers/promises";
-import { drainFleet, loopFleet } from "../fleet.mjs";
+import { loopFleet, loopThenDrainFleet } from "../fleet.mjs";
 import { pairMicros } from "../workloads.mjs";
 import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { freePorts } from "../../scripts/lib/server-process.mjs";
@@ -22,9 +22,20 @@ import { freePorts } from "../../scripts/lib/server-process.mjs";
 const load = createRequire(import.meta.url);
 const ttlMs = 10_000;
 const heldTtlMs = 3_000;
+/** How many pairs one after the other, and with 256 under way, until the code of all contenders is compiled: the same for each. */
+const warmPairs = 3_000;
+const warmPairs256 = 20_000;
 const fleet = { processes: 4, waiters: 8, holdMs: 1 };
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+/** The least that gives a token by the server's clock, and a life by it: what plain SET does not. */
+const takeWithToken =
+  "local t = redis.call('TIME') local seq = string.format('%s%06d', t[1], t[2]) " +
+  "local life = string.format('%.0f', t[1] * 1000 + math.ceil(t[2] / 1000) + ARGV[2]) " +
+  "if redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. seq, 'NX', 'PXAT', life) then return seq end return 0";
+const releaseWithToken =
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
 /** A connection of ioredis, the same for all contenders that use it. */
 function connection(/** @type {Context} */ { port }, options = {}) {
@@ -36,6 +47,7 @@ function connection(/** @type {Context} */ { port }, options = {}) {
 export const suite = {
   name: "redis",
   floor: "set-nx",
+  quickRounds: 2,
 
   metrics: {
     pair_us: { unit: "µs", better: "lower" },
@@ -53,30 +65,34 @@ export const suite = {
 
   measurements: {
     pair: {
-      run: async ({ request }, budget) => ({
-        pair_us: await pairMicros(() => request("pair", idle), budget),
-      }),
+      run: async ({ request }, { measureMs }) => {
+        for (let count = 0; count < warmPairs; count++) await request("pair", idle);
+        return { pair_us: await pairMicros(() => request("pair", idle), { warmUpMs: 1, measureMs }) };
+      },
     },
     pairs256: { run: measureThroughput },
     loop: {
       deadlineMs: 120_000,
-      run: async (_subject, { warmUpMs, measureMs }, job) => {
-        const before = await wireCommands(job);
-        // No warm-up of its own: it would send commands that no acquisition is counted for.
-        const shape = { ...fleet, warmUpMs: 1, measureMs: warmUpMs + 2 * measureMs };
-        const found = await loopFleet(job, shape);
-        const sent = (await wireCommands(job)) - before;
-        return {
-          handoff_other_per_s_4x8: found.toOthersPerSecond,
-          wire_commands_per_acquire_4x8: sent / found.acquisitions,
-          inversions_4x8: found.inversions,
-        };
+      run: async (_subject, budget, job) => {
+        const count = await wireCounter(job);
+        const looped = await loopFleet(job, { ...fleet, ...loopShape(budget) });
+        return loopValues(looped, await count());
       },
     },
-    drain: {
-      run: async (_subject, _budget, job) => {
-        const { gapUs } = await drainFleet(job, { ...fleet, drains: 3 });
-        return { drain_gap_us_4x8: gapUs };
+    loopAndDrain: {
+      deadlineMs: 120_000,
+      run: async (_subject, budget, job) => {
+        const count = await wireCounter(job);
+        let sent = 0;
+        const { looped, drained } = await loopThenDrainFleet(job, {
+          ...fleet,
+          ...loopShape(budget),
+          drains: 3,
+          between: async () => {
+            sent = await count();
+          },
+        });
+        return { ...loopValues(looped, sent), drain_gap_us_4x8: drained.gapUs };
       },
     },
     renew: { run: measureRenewals },
@@ -91,8 +107,8 @@ export const suite = {
   contenders: [
     {
       name: "holdfast",
-      measurements: ["pair", "pairs256", "loop", "drain"],
-      fullOnly: ["renew", "handoff10", "handoff10000"],
+      measurements: ["pair", "pairs256", "loopAndDrain", "renew", "handoff10", "handoff10000"],
+      onceInQuick: ["renew", "handoff10", "handoff10000"],
       async open(context) {
         const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
         const [{ connect }, { redisBackend }] = await Promise.all([
@@ -132,8 +148,28 @@ export const suite = {
       },
     },
     {
+      // What the pair of a lock with a token costs at least: no queue, no batches, nobody to tell.
+      name: "least-script",
+      measurements: [],
+      fullOnly: ["pair", "pairs256"],
+      async open(context) {
+        const client = connection(context);
+        const take = await client.script("LOAD", takeWithToken);
+        const release = await client.script("LOAD", releaseWithToken);
+        return {
+          request: async (name, run) => {
+            const value = randomBytes(16).toString("hex");
+            const token = await client.evalsha(take, 1, name, value, ttlMs);
+            if (token === 0) throw new Error("busy");
+            await run();
+            await client.evalsha(release, 1, name, `${value} ${token}`);
+          },
+        };
+      },
+    },
+    {
       name: "blpop",
-      measurements: ["loop", "drain"],
+      measurements: ["loopAndDrain"],
       async open(context) {
         const giver = connection(context);
         /** @type {import("ioredis").Redis[]} */
@@ -159,8 +195,8 @@ export const suite = {
     ...["default", "fast", "1 ms"].map((retry) => redlock5(retry)),
     {
       name: "redlock@4",
-      measurements: ["pairs256"],
-      fullOnly: ["pair", "loop"],
+      measurements: [],
+      fullOnly: ["pair", "pairs256", "loop"],
       async open(context) {
         const Redlock = load("redlock-4");
         const redlock = new Redlock([connection(context)], { retryCount: 100_000 });
@@ -177,6 +213,7 @@ export const suite = {
     {
       name: "verrou",
       measurements: ["pairs256"],
+      onceInQuick: ["pairs256"],
       fullOnly: ["pair", "loop"],
       async open(context) {
         const { LockFactory } = await import("@verrou/core");
@@ -230,8 +267,9 @@ export const suite = {
     },
     {
       name: "live-mutex",
-      measurements: ["loop"],
-      fullOnly: ["pair", "pairs256", "drain"],
+      measurements: ["loopAndDrain"],
+      onceInQuick: ["loopAndDrain"],
+      fullOnly: ["pair", "pairs256"],
       async open({ brokerPort }) {
         const { Client } = load("live-mutex");
         const client = new Client({
@@ -254,9 +292,14 @@ export const suite = {
 
   ratios: {
     pair_p50_vs_floor: ratio("pair_us", ["set-nx"]),
+    least_script_pair_p50_vs_floor: {
+      fullOnly: true,
+      of: { contender: "least-script", metric: "pair_us" },
+      to: [{ contender: "set-nx", metric: "pair_us" }],
+    },
     pairs_256_vs_floor: ratio("pairs_256", ["set-nx"]),
-    // The two that are the fastest of all peers in a full run.
-    pairs_256_vs_best_peer: ratio("pairs_256", ["verrou", "redlock@4"]),
+    // The fastest of all peers in a full run.
+    pairs_256_vs_best_peer: ratio("pairs_256", ["verrou"]),
     cpu_per_pair_256_vs_floor: ratio("cpu_us_per_pair_256", ["set-nx"]),
     handoff_other_per_s_4x8_vs_floor: ratio("handoff_other_per_s_4x8", ["blpop"]),
     // The fastest of all settings of all peers in a full run.
@@ -265,13 +308,9 @@ export const suite = {
     drain_gap_p50_4x8_vs_floor: ratio("drain_gap_us_4x8", ["blpop"]),
     wire_commands_per_contended_acquire: ratio("wire_commands_per_acquire_4x8", []),
     inversions_4x8: ratio("inversions_4x8", []),
-    renew_cpu_10000_vs_best_peer: {
-      fullOnly: true,
-      ...ratio("renew_cpu_percent_10000", ["redis-semaphore"]),
-    },
-    renew_commands_per_s_10000: { fullOnly: true, ...ratio("renew_commands_per_s_10000", []) },
+    renew_cpu_10000_vs_best_peer: ratio("renew_cpu_percent_10000", ["redis-semaphore"]),
+    renew_commands_per_s_10000: ratio("renew_commands_per_s_10000", []),
     handoff_10000_waiters_vs_10: {
-      fullOnly: true,
       of: { contender: "holdfast", metric: "handoff_us_10000" },
       to: [{ contender: "holdfast", metric: "handoff_us_10" }],
     },
@@ -348,8 +387,9 @@ function redisSemaphore(retry) {
   const quick = retry !== "default";
   return {
     name: quick ? `redis-semaphore, ${retry}` : "redis-semaphore",
-    measurements: quick ? ["loop"] : [],
-    fullOnly: quick ? [] : ["pair", "pairs256", "loop", "renew"],
+    measurements: quick ? ["loop"] : ["renew"],
+    onceInQuick: ["loop", "renew"],
+    fullOnly: quick ? [] : ["pair", "pairs256", "loop"],
     async open(context) {
       const { Mutex } = load("redis-semaphore");
       const client = connection(context);
@@ -381,12 +421,11 @@ function contextOf({ context }) {
 }
 
 /** 256 pairs under way all the time, each on a name of its own. @param {Subject} subject @param {Budget} budget */
-async function measureThroughput({ request }, { warmUpMs, measureMs }) {
-  const run = async (/** @type {number} */ ms) => {
-    const until = performance.now() + ms;
+async function measureThroughput({ request }, { measureMs }) {
+  const run = async (/** @type {(pairs: number) => boolean} */ goesOn) => {
     let pairs = 0;
     const loop = async (/** @type {number} */ index) => {
-      while (performance.now() < until) {
+      while (goesOn(pairs)) {
         await request(`pair:${index}`, idle);
         pairs += 1;
       }
@@ -398,8 +437,29 @@ async function measureThroughput({ request }, { warmUpMs, measureMs }) {
     const elapsedMs = performance.now() - start;
     return { pairs_256: (pairs * 1000) / elapsedMs, cpu_us_per_pair_256: (user + system) / pairs };
   };
-  await run(warmUpMs);
-  return run(measureMs);
+  await run((pairs) => pairs < warmPairs256);
+  const until = performance.now() + 2 * measureMs;
+  return run(() => performance.now() < until);
+}
+
+/** A loop without a warm-up of its own: that would send commands that no acquisition is counted for. @param {Budget} budget */
+function loopShape({ warmUpMs, measureMs }) {
+  return { warmUpMs: 1, measureMs: warmUpMs + 2 * measureMs };
+}
+
+/** @param {{ toOthersPerSecond: number, acquisitions: number, inversions: number }} looped @param {number} sent commands */
+function loopValues({ toOthersPerSecond, acquisitions, inversions }, sent) {
+  return {
+    handoff_other_per_s_4x8: toOthersPerSecond,
+    wire_commands_per_acquire_4x8: sent / acquisitions,
+    inversions_4x8: inversions,
+  };
+}
+
+/** Gives a function that says how many commands were sent since. @param {Job} job */
+async function wireCounter(job) {
+  const before = await wireCommands(job);
+  return async () => (await wireCommands(job)) - before;
 }
 
 /** Commands that a contender has sent so far. Those inside of scripts are counted by the server, too, but not here. */
@@ -417,11 +477,11 @@ async function measureRenewals({ hold }, _budget, job) {
   for (let from = 0; from < locks; from += 500) {
     await Promise.all(Array.from({ length: 500 }, (_, index) => hold(`held:${from + index}`)));
   }
-  await pause(1_000);
+  await pause(300);
   const before = await wireCommands(job);
   const cpu = process.cpuUsage();
   const start = performance.now();
-  await pause(3_000);
+  await pause(heldTtlMs);
   const { user, system } = process.cpuUsage(cpu);
   const elapsedMs = performance.now() - start;
   return {

@@ -180,7 +180,8 @@ export class Claim implements Due<Claim> {
   private awaitAnswer(): void {
     const wait = this.waiting();
     wait.lookAt = null;
-    wait.answerBy = this.client.clock.now() + this.wish.ttlMs;
+    // All that ask in one turn of the event loop share this moment.
+    wait.answerBy = this.client.clock.recent() + this.wish.ttlMs;
     this.client.keeper.keep(this);
   }
 

@@ -106,7 +106,8 @@ export class Run implements Claimant {
   private leave(claim: Claim, result: unknown, settle: Settle): void {
     this.reject = null;
     const left = claim.hasLeft ? null : claim.leave();
-    if (left instanceof Promise) void left.then(ignore, ignore).then(() => settle(result));
+    const settled = (): void => settle(result);
+    if (left instanceof Promise) left.then(settled, settled);
     else settle(result);
   }
 }
@@ -137,5 +138,3 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   const object = (typeof value === "object" && value !== null) || typeof value === "function";
   return object && "then" in value && typeof value.then === "function";
 }
-
-function ignore(): void {}

@@ -26,29 +26,31 @@ export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | 
   }
 }
 
-async function answered(
-  leaver: Leaver,
-  heldSince: number,
-  answer: Promise<boolean>,
-): Promise<"released" | "gone"> {
-  try {
-    return ended(leaver, heldSince, (await inTime(leaver, answer)) ? "released" : "gone");
-  } catch (error) {
-    const { client, wish, id } = leaver;
-    client.keeper.discard(wish.queue, id, wish.ttlMs);
-    ended(leaver, heldSince, "unknown");
-    throw asLockError(error, `the release of lock ${JSON.stringify(wish.name)}`, report.detailsOf(leaver));
-  }
-}
-
-/** The store's answer, waited for no longer than the entry could live. */
-function inTime<T>(leaver: Leaver, answer: Promise<T>): Promise<T> {
+/** Waits for the store's answer, no longer than the entry could live. One promise and one timer: there is one for each release. */
+function answered(leaver: Leaver, heldSince: number, answer: Promise<boolean>): Promise<"released" | "gone"> {
+  const { client, wish, id } = leaver;
   return new Promise((resolve, reject) => {
-    const timer = leaver.client.clock.after(leaver.wish.ttlMs, () => {
+    let over = false;
+    const fail = (error: unknown): void => {
+      if (over) return;
+      over = true;
+      timer.cancel();
+      client.keeper.discard(wish.queue, id, wish.ttlMs);
+      ended(leaver, heldSince, "unknown");
+      reject(
+        asLockError(error, `the release of lock ${JSON.stringify(wish.name)}`, report.detailsOf(leaver)),
+      );
+    };
+    const timer = client.clock.after(wish.ttlMs, () => {
       const text = "the store has not answered the release: the lock is free at the end of its ttl";
-      reject(report.errorOf(leaver, "LOCK_OUTCOME_UNKNOWN", text));
+      fail(report.errorOf(leaver, "LOCK_OUTCOME_UNKNOWN", text));
     });
-    void answer.then(resolve, reject).finally(() => timer.cancel());
+    answer.then((removed) => {
+      if (over) return;
+      over = true;
+      timer.cancel();
+      resolve(ended(leaver, heldSince, removed ? "released" : "gone"));
+    }, fail);
   });
 }
 

@@ -380,6 +380,40 @@ describe.each(libraries)("a replica that is promoted before it has heard, with %
   });
 });
 
+describe.each(libraries)("a lock that must be on disk, with %s", (library) => {
+  it("is granted by a server that confirms it, and refused by one that cannot", async () => {
+    const given = process.env["HOLDFAST_TEST_REDIS_URL"];
+    const started = given ? null : await server("--appendonly", "yes");
+    const url = given ?? `redis://127.0.0.1:${started?.port}`;
+    const settings = { url: `${url}?client=${library}`, deadlineMs: 3_000, confirmWithinMs: 500 };
+    const [plain, careful] = [
+      new LockManager(redisBackend(settings)),
+      new LockManager(redisBackend({ ...settings, aof: 1 })),
+    ];
+    ends.push(
+      () => plain.close(),
+      () => careful.close(),
+    );
+    const looker = new Redis(url);
+    ends.push(async () => looker.disconnect());
+    const [, major = "", minor = ""] = /redis_version:(\d+)\.(\d+)/.exec(await looker.info("server")) ?? [];
+    if (Number(major) > 7 || (major === "7" && Number(minor) >= 2)) {
+      const lock = await careful.acquire("disk");
+      expect(await plain.tryAcquire("disk")).toBeNull();
+      await looker.config("SET", "appendonly", "no");
+      await expect(careful.acquire("other")).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+      await looker.config("SET", "appendonly", "yes");
+      expect(await lock.release()).toBe("released");
+    } else {
+      await expect(careful.acquire("disk")).rejects.toMatchObject({
+        code: "LOCK_UNAVAILABLE",
+        message: expect.stringMatching(/did not confirm it: .*unknown command/i),
+      });
+      await eventually(async () => (await looker.exists("holdfast:{disk}")) === 0);
+    }
+  });
+});
+
 describe("an eviction by the server", () => {
   it("of the order alone costs no lock", async () => {
     const { port } = await server();
@@ -422,6 +456,22 @@ describe("connect", () => {
     });
     const locks = await connect(`redis://127.0.0.1:${port}?health=ignore`);
     await locks.close();
+  });
+
+  it("meets a demand to survive eviction where the server does not evict, and only there", async () => {
+    const require = { survives: ["eviction"] } as const;
+    const { port } = await server();
+    const locks = await connect(`redis://127.0.0.1:${port}`, { require });
+    expect(locks.traits.exclusivityBrokenBy).not.toContain("eviction");
+    await locks.close();
+    await ask(port, "config", "set", "maxmemory-policy", "volatile-ttl");
+    await expect(connect(`redis://127.0.0.1:${port}`, { require })).rejects.toMatchObject({
+      code: "LOCK_UNSUPPORTED",
+      message: expect.stringContaining("after: eviction"),
+    });
+    await expect(
+      connect(`redis://127.0.0.1:${port}`, { require: { survives: ["fail-over"] } }),
+    ).rejects.toMatchObject({ code: "LOCK_UNSUPPORTED" });
   });
 
   it("refuses a handed-in client that queues or sends again", () => {

@@ -93,6 +93,12 @@ describe("statistics", () => {
     expect(ratioPerRound(rounds, toBestPeer("us"), metrics)).toEqual([4, 6]);
   });
 
+  it("leaves out rounds in which something was not measured again", () => {
+    const ratio = { of: { contender: "a", metric: "ops" }, to: [{ contender: "b", metric: "ops" }] };
+    const rounds = [{ a: { ops: 4 }, b: { ops: 2 } }, { a: { ops: 9 } }];
+    expect(ratioPerRound(rounds, ratio, metrics)).toEqual([2]);
+  });
+
   it("refuses a ratio to something that was not measured", () => {
     const ratio = { of: { contender: "a", metric: "ops" }, to: [{ contender: "b", metric: "ops" }] };
     expect(() => ratioPerRound([{ a: { ops: 1 } }], ratio, metrics)).toThrow("ops of b");
@@ -113,6 +119,24 @@ describe("rounds", () => {
       "speed b",
       "speed c",
     ]);
+  });
+
+  it("are fewer for --quick where a suite says so, and some contenders take part in the first alone", async () => {
+    const quick = { ...full, quick: true };
+    const suite = suiteOf({ quickRounds: 2 });
+    const [first, ...others] = suite.contenders;
+    if (first === undefined) throw new Error("there is no contender");
+    const contenders = [{ ...first, onceInQuick: ["speed"] }, ...others];
+    expect(await orderOf({ ...suite, contenders }, quick)).toEqual([
+      "speed a",
+      "speed b",
+      "speed c",
+      "speed c",
+      "speed b",
+    ]);
+    expect((await orderOf({ ...suite, contenders }, full)).filter((job) => job === "speed a")).toHaveLength(
+      3,
+    );
   });
 
   it("measure only once what hardly varies", async () => {

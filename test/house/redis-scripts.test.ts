@@ -2,7 +2,15 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { calls } from "../../src/backends/redis/calls.ts";
+import {
+  appendCall,
+  calls,
+  evictCall,
+  listCall,
+  pruneCall,
+  removeCall,
+  renewCall,
+} from "../../src/backends/redis/calls.ts";
 import { callsScript } from "../../src/backends/redis/scripts.ts";
 import { filesUnder, read, root } from "./repository.ts";
 
@@ -49,20 +57,38 @@ describe.each(files)("%s", (path) => {
     expect(args, "arguments at the call site").toEqual(shape.args);
     const parameters = new RegExp(`^local function ${name}\\(([^)]*)\\)$`, "m").exec(text)?.[1];
     expect(parameters, "parameters of its function").toBe([...keys, ...args].join(", "));
-    const entry = new RegExp(`letter == '${shape.letter}' then\\n.* = '${name}', (\\d+), (\\d+)$`, "m");
-    const otherwise = new RegExp(`else\\n.* = '${name}', (\\d+), (\\d+)$`, "m");
+    const entry = new RegExp(`letter == '${shape.letter}' then\\n.* = '${name}', (\\d+), '(.*)'$`, "m");
+    const otherwise = new RegExp(`else\\n.* = '${name}', (\\d+), '(.*)'$`, "m");
     const loop = read(`${folder}/calls.lua`);
-    const [, keyCount, argCount] = entry.exec(loop) ?? otherwise.exec(loop) ?? [];
-    expect([keyCount, argCount], "its entry in calls.lua").toEqual([
-      String(keys.length),
-      String(args.length),
-    ]);
+    const [, keyCount, pattern = ""] = entry.exec(loop) ?? otherwise.exec(loop) ?? [];
+    expect(keyCount, "how many keys it has in calls.lua").toBe(String(keys.length));
+    expect(pattern.match(/\(/g)?.length ?? 0, "how many arguments it has there").toBe(args.length);
   });
 
   it("touches no key but those that it is given", () => {
     const literal = /redis\.call\('[A-Z]+', '(?!$)/.exec(text);
     expect(literal?.[0], "a key that is written out").toBeUndefined();
   });
+});
+
+it("calls are sent with as many keys and arguments as they take", () => {
+  const sent = {
+    append: appendCall("id", 1, true, "w,1,,\0more"),
+    remove: removeCall("id", 1n),
+    evict: evictCall("id", undefined),
+    renew: renewCall("id", 1n, 1),
+    prune: pruneCall,
+    list: listCall,
+  };
+  const loop = read(`${folder}/calls.lua`);
+  for (const [name, { keys, text }] of Object.entries(sent)) {
+    if (!isCall(name)) throw new Error(`there is no call ${name}`);
+    expect(keys, name).toBe(calls[name].keys.length);
+    expect(text.startsWith(calls[name].letter), name).toBe(true);
+    const [, pattern = ""] = new RegExp(`'${name}', \\d+, '(.*)'$`, "m").exec(loop) ?? [];
+    const translated = pattern.replaceAll("%z", "\\0").replaceAll("%d", "\\d").replaceAll("%a", "[a-z]");
+    if (calls[name].args.length > 0) expect(text).toMatch(new RegExp(translated, "s"));
+  }
 });
 
 it("the text that is shipped is made of these files", () => {

@@ -15,16 +15,17 @@ import type {
 } from "../../core/backend.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
-import { ruleOf } from "../../core/grant.ts";
 import type { Confirmation } from "./batch.ts";
-import type { CallArgs } from "./calls.ts";
+import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall, renewCall } from "./calls.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
-import { examineServers } from "./health.ts";
+import { examineServers, isSafeFromEviction, warnOfStep } from "./health.ts";
 import { Hub } from "./hub.ts";
-import { keysOf, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
+import { KeyNames, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { Outbox } from "./outbox.ts";
-import { packEntry, packOwner, readRecord, readStanding, wholeMs } from "./records.ts";
+import { packCommon, packEntry, readRecord, wholeMs } from "./records.ts";
+import { ServerClocks } from "./server-clock.ts";
+import { Appending, Asking } from "./takers.ts";
 
 /** What Redis promises: one server that keeps its data and its clock. What breaks that is listed. */
 export const redisTraits: Traits = {
@@ -51,15 +52,20 @@ export interface Settings {
 /** One client of the locks on a Redis server. */
 export class RedisBackend implements Backend, Browsable, Examinable {
   readonly name = "redis";
-  readonly traits: Traits;
+  #traits: Traits;
   readonly #link: Link;
   readonly #settings: Settings;
   readonly #clock: Clock;
+  readonly #serverClocks: ServerClocks;
   readonly #outbox: Outbox;
   readonly #hub: Hub;
   /** Where this client is told, as entries carry it. */
   readonly #channel: string;
-  readonly #packedOwners = new WeakMap<Owner, string>();
+  readonly #keys: KeyNames;
+  readonly #common = new WeakMap<Owner, string>();
+  readonly #takeBack = (keys: QueueKeys, id: string): void => {
+    this.#ask(keys, removeCall(id, undefined), isOne).catch(() => {});
+  };
   #started = false;
   #closed = false;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
@@ -70,13 +76,27 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#link = link;
     this.#settings = settings;
     this.#clock = clock;
-    this.traits = { ...redisTraits, callOrder: link.inOrder };
+    this.#traits = { ...redisTraits, callOrder: link.inOrder };
+    this.#keys = new KeyNames(prefix);
     this.#channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
-    this.#outbox = new Outbox(link, clock, deadlineMs, confirmation, () => this.#hub.connection);
+    this.#serverClocks = new ServerClocks(warnOfStep);
+    this.#outbox = new Outbox(
+      link,
+      clock,
+      deadlineMs,
+      confirmation,
+      this.#serverClocks,
+      () => this.#hub.connection,
+    );
     this.#hub = new Hub(link, clock, this.#channel, deadlineMs, (key, id) => {
       const queue = nameOfKey(prefix, key);
       if (queue !== null) this.#onEvicted?.(queue, id);
     });
+  }
+
+  /** What this store promises: what an examination has shown that it cannot do to us is left out. */
+  get traits(): Traits {
+    return this.#traits;
   }
 
   /** @internal Connects, unless that has begun; calls wait for it. */
@@ -95,7 +115,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   /** @internal Resolves when the server answers. Rejects with LOCK_UNAVAILABLE. */
   async ready(): Promise<void> {
     try {
-      await this.#ask("list", keysOf(this.#settings.prefix, "-ready"), {}, () => null);
+      await this.#ask(this.#keys.of("-ready"), listCall, () => null);
     } catch (error) {
       throw this.#link.lastError === null
         ? error
@@ -109,32 +129,13 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       return Promise.reject(invalid("an entry's id must have text, without NUL"));
     // By its rule it could never hold.
     if (onlyIfGranted && permits !== undefined && weight > permits) return Promise.resolve(null);
-    const keys = this.#keys(queue);
-    const hub = this.#hub;
+    const keys = this.#keys.of(queue);
     return new Promise((resolve, reject) => {
       this.#open();
-      const args = {
-        id,
-        ttlMs: String(wholeMs(entry.ttlMs)),
-        entry: packEntry(entry, this.#packOwner(entry.owner), this.#channel),
-        atOnce: onlyIfGranted ? "1" : "0",
-      };
-      hub.asks();
-      this.#outbox.add("append", keys, args, {
-        take: (answer, nowUs, listening) => {
-          const said = readStanding(entry, answer, nowUs);
-          if (said !== null && said.ahead.count > 0 && !ruleOf(entry).grants(entry, said.ahead)) {
-            hub.waits(id, said.self.seq, listening);
-          }
-          hub.answered();
-          resolve(said);
-        },
-        fail: (error) => {
-          hub.answered();
-          reject(error);
-        },
-        undo: () => void this.#ask("remove", keys, { id, seq: "" }, () => null).catch(() => {}),
-      });
+      const call = appendCall(id, wholeMs(entry.ttlMs), onlyIfGranted, packEntry(entry));
+      const taker = new Appending(keys, entry, this.#hub, this.#takeBack, resolve, reject);
+      this.#hub.asks();
+      this.#outbox.add(keys, call, taker, this.#commonOf(entry.owner));
     });
   }
 
@@ -145,8 +146,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   #renew({ queue, id, seq, ttlMs }: Renewal): Promise<Renewed> {
     return new Promise((resolve) => {
-      const args = { id, seq: String(seq), ttlMs: String(wholeMs(ttlMs)) };
-      this.#outbox.add("renew", this.#keys(queue), args, {
+      this.#outbox.add(this.#keys.of(queue), renewCall(id, seq, wholeMs(ttlMs)), {
         take: (answer) => resolve(renewedBy(Number(asText(answer)))),
         fail: (cause) => resolve({ outcome: "unknown", cause }),
         undo: () => {},
@@ -154,19 +154,13 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     });
   }
 
-  async remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
+  remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     this.#hub.forget(id);
-    const args = { id, seq: seq === undefined ? "" : String(seq) };
-    return this.#ask(
-      evict ? "evict" : "remove",
-      this.#keys(queue),
-      args,
-      (answer) => Number(asText(answer)) === 1,
-    );
+    return this.#ask(this.#keys.of(queue), evict ? evictCall(id, seq) : removeCall(id, seq), isOne);
   }
 
   list(queue: string): Promise<readonly Entry[]> {
-    return this.#ask("list", this.#keys(queue), {}, readList);
+    return this.#ask(this.#keys.of(queue), listCall, readList);
   }
 
   async watch(
@@ -198,11 +192,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       } while (cursor !== "0");
     }
     const names = [...found];
-    const live = await Promise.all(
-      names.map((queue) =>
-        this.#ask("prune", this.#keys(queue), {}, (answer) => Number(asText(answer)) === 1),
-      ),
-    );
+    const live = await Promise.all(names.map((queue) => this.#ask(this.#keys.of(queue), pruneCall, isOne)));
     return names.filter((_name, index) => live[index]);
   }
 
@@ -212,7 +202,12 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   async examine(): Promise<readonly Finding[]> {
     await this.ready();
-    return this.#inTime(examineServers(this.#link, this.#settings, this.#outbox.serverClock));
+    const findings = await this.#inTime(examineServers(this.#link, this.#settings, this.#serverClocks));
+    const exclusivityBrokenBy = redisTraits.exclusivityBrokenBy.filter(
+      (fault) => fault !== "eviction" || !isSafeFromEviction(findings),
+    );
+    this.#traits = { ...this.#traits, exclusivityBrokenBy };
+    return findings;
   }
 
   async close(): Promise<void> {
@@ -224,35 +219,24 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     await this.#link.close();
   }
 
-  #keys(queue: string): QueueKeys {
-    return keysOf(this.#settings.prefix, queue);
-  }
-
   #open(): void {
     if (this.#closed) throw closed();
     this.start();
   }
 
-  #packOwner(owner: Owner): string {
-    const known = this.#packedOwners.get(owner);
-    if (known !== undefined) return known;
-    const packed = packOwner(owner);
-    this.#packedOwners.set(owner, packed);
-    return packed;
+  #commonOf(owner: Owner): string {
+    let common = this.#common.get(owner);
+    if (common === undefined) {
+      common = packCommon(owner, this.#channel);
+      this.#common.set(owner, common);
+    }
+    return common;
   }
 
-  #ask<Name extends keyof CallArgs, T>(
-    name: Name,
-    keys: QueueKeys,
-    args: CallArgs[Name],
-    read: (answer: unknown, nowUs: number) => T,
-  ): Promise<T> {
+  #ask<T>(keys: QueueKeys, call: Call, read: (answer: unknown, nowUs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#open();
-      this.#outbox.add(name, keys, args, {
-        take: (answer, nowUs) => resolve(read(answer, nowUs)),
-        fail: reject,
-      });
+      this.#outbox.add(keys, call, new Asking(read, resolve, reject));
     });
   }
 
@@ -265,6 +249,10 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       void command.then(resolve, fail).finally(() => timer.cancel());
     });
   }
+}
+
+function isOne(answer: unknown): boolean {
+  return answer === 1 || asText(answer) === "1";
 }
 
 function renewedBy(leftMs: number): Renewed {

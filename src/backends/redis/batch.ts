@@ -1,6 +1,7 @@
 /** Calls that travel together, who gets their answers, and what has to confirm them; sending is left to outbox.ts. */
 import type { LockError } from "../../core/errors.ts";
-import { calls } from "./calls.ts";
+import { type Call, keysOfCall } from "./calls.ts";
+import type { QueueKeys } from "./keys.ts";
 import { asText } from "./link.ts";
 
 /** Who gets the answer of a call. */
@@ -9,7 +10,7 @@ export interface Taker {
   take(answer: unknown, nowUs: number, listening: number): void;
   fail(error: LockError): void;
   /** Whether the replication policy applies to it; then `undo` is called for an answer that was not confirmed. */
-  readonly undo?: () => void;
+  undo?(): void;
 }
 
 /** What has to confirm a write before it counts. */
@@ -27,10 +28,12 @@ export class Batch {
   /** By when it must have been answered, by our clock. */
   readonly dueAt: number;
   readonly keys: string[] = [];
-  readonly args: string[] = [];
+  /** The calls, as scripts/calls.lua takes them. */
+  readonly texts: string[] = [];
   readonly takers: Taker[] = [];
-  /** Where the arguments of each call begin. */
-  readonly starts: number[] = [];
+  /** What all entries that it appends have in common; null while it appends none. */
+  common: string | null = null;
+  work = 0;
   sentAt = 0;
   listening = 0;
   over = false;
@@ -42,18 +45,29 @@ export class Batch {
     this.dueAt = dueAt;
   }
 
+  /** Whether an append with this in common may travel with the others. */
+  takes(common: string | null): boolean {
+    return common === null || this.common === null || this.common === common;
+  }
+
+  add({ queue, entries, order, evicted }: QueueKeys, { work, keys, text }: Call, taker: Taker): void {
+    this.work += work;
+    this.keys.push(queue, entries);
+    if (keys > 2) this.keys.push(order);
+    if (keys > 3) this.keys.push(evicted);
+    this.texts.push(text);
+    this.takers.push(taker);
+  }
+
   /** The append at this place alone, to be sent once more. */
   onlyAppend(place: number): Batch {
-    const { append } = calls;
     const only = new Batch(this.key, this.slot, this.dueAt);
-    const start = this.starts[place] ?? 0;
-    const keysBefore = this.starts
-      .slice(0, place)
-      .reduce((sum, from) => sum + keysOfLetter(this.args[from]), 0);
+    const [text = ""] = this.texts.slice(place, place + 1);
+    const start = this.texts.slice(0, place).reduce((sum, before) => sum + keysOfCall(before), 0);
     only.again = true;
-    only.keys.push(...this.keys.slice(keysBefore, keysBefore + append.keys.length));
-    only.starts.push(0);
-    only.args.push(...this.args.slice(start, start + 1 + append.args.length));
+    only.common = this.common;
+    only.keys.push(...this.keys.slice(start, start + keysOfCall(text)));
+    only.texts.push(text);
     only.takers.push(...this.takers.slice(place, place + 1));
     return only;
   }
@@ -63,10 +77,6 @@ export class Batch {
     this.over = true;
     for (const taker of this.takers) taker.fail(error);
   }
-}
-
-function keysOfLetter(letter: string | undefined): number {
-  return Object.values(calls).find((shape) => shape.letter === letter)?.keys.length ?? 0;
 }
 
 /** What a confirmation lacks; null if nothing. */

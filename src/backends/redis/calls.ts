@@ -1,37 +1,67 @@
-/** The calls that scripts/calls.lua knows: their letters, and the keys and arguments that each takes, in order. */
+/** The calls that scripts/calls.lua knows: the keys that each takes, and its letter and arguments as text. */
 import type { QueueKeys } from "./keys.ts";
 
-/** No arguments. */
-type None = { readonly [Key in string]: never };
-
-/** The arguments of each call, by the name of its Lua file. */
-export interface CallArgs {
-  readonly append: {
-    readonly id: string;
-    readonly ttlMs: string;
-    readonly entry: string;
-    readonly atOnce: string;
-  };
-  readonly remove: { readonly id: string; readonly seq: string };
-  readonly evict: { readonly id: string; readonly seq: string };
-  readonly renew: { readonly id: string; readonly seq: string; readonly ttlMs: string };
-  readonly prune: None;
-  readonly list: None;
-}
-
-/** What a call takes; test/house/redis-scripts.test.ts compares it with its Lua file. */
-interface Shape<Arg> {
+/** What a call takes, in order; test/house/redis-scripts.test.ts compares it with its Lua file. */
+interface Shape {
   readonly letter: string;
   readonly keys: readonly (keyof QueueKeys)[];
-  readonly args: readonly Arg[];
+  readonly args: readonly string[];
 }
 
+/** The calls, by the names of their Lua files. */
+type CallName = "append" | "remove" | "evict" | "renew" | "prune" | "list";
+
 /** Each call, by the name of its Lua file. */
-export const calls: { readonly [Name in keyof CallArgs]: Shape<keyof CallArgs[Name] & string> } = {
-  append: { letter: "a", keys: ["queue", "entries", "order"], args: ["id", "ttlMs", "entry", "atOnce"] },
+export const calls: Readonly<Record<CallName, Shape>> = {
+  append: {
+    letter: "a",
+    keys: ["queue", "entries", "order"],
+    args: ["id", "ttlMs", "atOnce", "shape", "more"],
+  },
   remove: { letter: "d", keys: ["queue", "entries", "order"], args: ["id", "seq"] },
   evict: { letter: "e", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq"] },
   renew: { letter: "r", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq", "ttlMs"] },
   prune: { letter: "p", keys: ["queue", "entries", "order"], args: [] },
   list: { letter: "l", keys: ["queue", "entries"], args: [] },
 };
+
+/** A call, ready to be sent. */
+export interface Call {
+  /** How long it keeps the server, compared with a renewal of a lock that nobody waits for. */
+  readonly work: number;
+  /** The queue's first so many keys, in the order of QueueKeys. */
+  readonly keys: 2 | 3 | 4;
+  /** Its letter and its arguments. */
+  readonly text: string;
+}
+
+/** Puts an entry at the tail; `entry` as packEntry gives it. */
+export function appendCall(id: string, ttlMs: number, atOnce: boolean, entry: string): Call {
+  return { work: 5, keys: 3, text: `a${id}\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}` };
+}
+
+/** Takes an entry out, with that seq unless it is undefined. */
+export function removeCall(id: string, seq: bigint | undefined): Call {
+  return { work: 5, keys: 3, text: `d${id}\0${seq ?? ""}` };
+}
+
+/** The same for somebody else's. */
+export function evictCall(id: string, seq: bigint | undefined): Call {
+  return { work: 5, keys: 4, text: `e${id}\0${seq ?? ""}` };
+}
+
+/** Extends the life of an entry. */
+export function renewCall(id: string, seq: bigint, ttlMs: number): Call {
+  return { work: 1, keys: 4, text: `r${id}\0${seq}\0${ttlMs}` };
+}
+
+/** Takes out what has expired at the front of a queue. */
+export const pruneCall: Call = { work: 5, keys: 3, text: "p" };
+
+/** Shows a queue. */
+export const listCall: Call = { work: 5, keys: 2, text: "l" };
+
+/** How many keys a call has that was sent as this text. */
+export function keysOfCall(text: string): number {
+  return Object.values(calls).find(({ letter }) => text.startsWith(letter))?.keys.length ?? 0;
+}

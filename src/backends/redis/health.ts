@@ -2,7 +2,7 @@
 import type { Finding } from "../../core/backend.ts";
 import type { Settings } from "./backend.ts";
 import { asText, type Link } from "./link.ts";
-import type { ServerClock } from "./server-clock.ts";
+import type { ServerClocks } from "./server-clock.ts";
 
 /** What INFO says, by field. */
 type Info = ReadonlyMap<string, string>;
@@ -11,7 +11,7 @@ type Info = ReadonlyMap<string, string>;
 export async function examineServers(
   link: Link,
   settings: Settings,
-  clock: ServerClock,
+  clocks: ServerClocks,
 ): Promise<readonly Finding[]> {
   const replies = await link.sendToAll("INFO", []);
   const infos = replies.map((reply) => readInfo(asText(reply)));
@@ -21,7 +21,7 @@ export async function examineServers(
       (finding) => ({ ...finding, about: finding.about + of }),
     );
   });
-  return [...findings, clockFinding(clock), ...clusterFinding(infos, link)];
+  return [...findings, clockFinding(clocks), ...clusterFinding(infos, link)];
 }
 
 /** The fields of an answer of INFO. */
@@ -57,6 +57,12 @@ function eviction(info: Info): Finding {
   return { level: limited ? "problem" : "warning", about: "eviction", seen, todo };
 }
 
+/** Whether no server that was examined takes keys away when its memory is short. */
+export function isSafeFromEviction(findings: readonly Finding[]): boolean {
+  const about = findings.filter((finding) => finding.about.startsWith("eviction"));
+  return about.length > 0 && about.every(({ level }) => level === "ok");
+}
+
 function persistence(info: Info): Finding {
   const aof = info.get("aof_enabled") === "1";
   const seen = aof ? "append-only file" : "no append-only file";
@@ -79,11 +85,19 @@ function replication(info: Info, { confirmation }: Settings): Finding {
   return { level: "warning", about: "replication", seen: `${seen}, none has to confirm`, todo };
 }
 
-function clockFinding({ steps }: ServerClock): Finding {
+const slew =
+  "let the server's clock be slewed, not stepped: a step forward ends locks early, one back takes tokens back";
+
+function clockFinding({ steps }: ServerClocks): Finding {
   if (steps === 0) return { level: "ok", about: "clock", seen: "no step seen" };
-  const todo =
-    "let the server's clock be slewed, not stepped: a step forward ends locks early, one back takes tokens back";
-  return { level: "warning", about: "clock", seen: `stepped ${steps} times`, todo };
+  const seen = steps === 1 ? "stepped once" : `stepped ${steps} times`;
+  return { level: "warning", about: "clock", seen, todo: slew };
+}
+
+/** Warns when a server's clock has stepped: whoever held a lock may not be alone. */
+export function warnOfStep(ms: number): void {
+  const seen = `the server's clock has stepped ${ms > 0 ? "forward" : "back"} by ${Math.round(Math.abs(ms) / 100) / 10} s against ours`;
+  process.emitWarning(`redis: clock: ${seen}. ${slew}`, { type: "HoldfastWarning" });
 }
 
 /** A proxy in front of a cluster looks like one server; scripts with keys of several slots then fail. */

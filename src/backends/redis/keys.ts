@@ -21,6 +21,29 @@ export function keysOf(prefix: string, name: string): QueueKeys {
   return { queue, entries: `${queue}:e`, order: `${queue}:o`, evicted: `${queue}:x` };
 }
 
+/** How many names are remembered. */
+const mostNames = 1_000;
+
+/** The keys of queues, made once for those that are asked about again and again. */
+export class KeyNames {
+  readonly #prefix: string;
+  readonly #known = new Map<string, QueueKeys>();
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  of(name: string): QueueKeys {
+    let keys = this.#known.get(name);
+    if (keys === undefined) {
+      keys = keysOf(this.#prefix, name);
+      if (this.#known.size >= mostNames) this.#known.clear();
+      this.#known.set(name, keys);
+    }
+    return keys;
+  }
+}
+
 /** The name of the queue that a key belongs to; null if it is none of ours, or not the first of its queue. */
 export function nameOfKey(prefix: string, key: string): string | null {
   if (!key.startsWith(`${prefix}{`) || !key.endsWith("}")) return null;

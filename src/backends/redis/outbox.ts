@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { Batch, type Confirmation, lackOf, type Taker } from "./batch.ts";
-import { type CallArgs, calls } from "./calls.ts";
+import type { Call } from "./calls.ts";
 import {
   closed,
   failureOf,
@@ -18,19 +18,22 @@ import {
 import { type QueueKeys, slotOf } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { callsScript } from "./scripts.ts";
-import { ServerClock } from "./server-clock.ts";
+import type { ServerClocks } from "./server-clock.ts";
 
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
-/** How many calls one script call carries at most: while the server works on one batch, we prepare the next. */
-const batchSize = 64;
+/**
+ * How much work one script call carries at most, 64 appends or 320 renewals: while the server works on one batch, we prepare
+ * the next, and nobody else waits for longer than a millisecond or so.
+ */
+const mostWork = 320;
 
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;
 
 /** The calls of one client. */
 export class Outbox {
-  readonly serverClock: ServerClock = new ServerClock();
+  readonly #serverClocks: ServerClocks;
   readonly #link: Link;
   readonly #clock: Clock;
   readonly #deadlineMs: number;
@@ -45,6 +48,7 @@ export class Outbox {
   /** Batches that found the script missing; nothing else is sent until they have been sent again. */
   #missed: Batch[] = [];
   #flushing = false;
+  readonly #flush = (): void => this.flush();
   #held = true;
   #closed = false;
   #timer: Timer | null = null;
@@ -56,12 +60,14 @@ export class Outbox {
     clock: Clock,
     deadlineMs: number,
     confirmation: Confirmation | null,
+    serverClocks: ServerClocks,
     listening: () => number,
   ) {
     this.#link = link;
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
     this.#confirmation = confirmation;
+    this.#serverClocks = serverClocks;
     this.#listening = listening;
   }
 
@@ -71,29 +77,24 @@ export class Outbox {
     this.flush();
   }
 
-  /** Adds a call to the batch of this tick. */
-  add<Name extends keyof CallArgs>(name: Name, keys: QueueKeys, args: CallArgs[Name], taker: Taker): void {
+  /** Adds a call to the batch of this tick; an append says what its entry has in common with others. */
+  add(keys: QueueKeys, call: Call, taker: Taker, common: string | null = null): void {
     if (this.#closed) return taker.fail(closed());
-    const shape = calls[name];
     const slot = this.#link.cluster ? slotOf(keys.queue) : 0;
-    const batch = this.#batchFor(keys.queue, slot);
-    for (const key of shape.keys) batch.keys.push(keys[key]);
-    batch.starts.push(batch.args.length);
-    batch.args.push(shape.letter);
-    const given: Readonly<Record<string, string>> = args;
-    for (const arg of shape.args) batch.args.push(given[arg] ?? "");
-    batch.takers.push(taker);
+    const batch = this.#batchFor(keys.queue, slot, common);
+    batch.common ??= common;
+    batch.add(keys, call, taker);
   }
 
-  #batchFor(key: string, slot: number): Batch {
+  #batchFor(key: string, slot: number, common: string | null): Batch {
     const open = this.#open.get(slot);
-    if (open !== undefined && open.takers.length < batchSize) return open;
+    if (open !== undefined && open.work < mostWork && open.takes(common)) return open;
     if (open !== undefined) this.#close(slot, open);
-    const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs);
+    const batch = new Batch(key, slot, this.#clock.recent() + this.#deadlineMs);
     this.#open.set(slot, batch);
     if (!this.#flushing) {
       this.#flushing = true;
-      process.nextTick(() => this.flush());
+      process.nextTick(this.#flush);
     }
     return batch;
   }
@@ -108,15 +109,22 @@ export class Outbox {
   flush(): void {
     this.#flushing = false;
     for (const [slot, batch] of this.#open) this.#close(slot, batch);
+    if (this.#waiting.length === 0) return;
     if (this.#held || this.#missed.length > 0 || !this.#link.isReady) {
       if (this.#waitingCalls > mostWaiting) this.#failWaiting();
-      for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
-      return;
+    } else {
+      const batches = this.#waiting;
+      this.#waiting = [];
+      this.#waitingCalls = 0;
+      for (const batch of batches) {
+        if (this.#link.canSend(batch.key)) {
+          this.#send(batch, false);
+        } else {
+          this.#waiting.push(batch);
+          this.#waitingCalls += batch.takers.length;
+        }
+      }
     }
-    const batches = this.#waiting;
-    this.#waiting = batches.filter(({ key }) => !this.#link.canSend(key));
-    this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
-    for (const batch of batches) if (!this.#waiting.includes(batch)) this.#send(batch, false);
     for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
   }
 
@@ -129,15 +137,15 @@ export class Outbox {
 
   #send(batch: Batch, withText: boolean): void {
     if (batch.over) return;
-    const { keys, args, key } = batch;
+    const { keys, texts, key, common } = batch;
     batch.sentAt = this.#clock.now();
     batch.listening = this.#listening();
-    const until = this.serverClock.at(batch.dueAt) ?? 0;
+    const until = this.#serverClocks.at(batch.slot, batch.dueAt) ?? 0;
     const script = withText ? callsScript : digest;
-    const words = [script, String(keys.length), ...keys, String(until), ...args];
+    const words = [script, String(keys.length)].concat(keys, String(until), common ?? "", texts);
+    const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
     this.#sent.add(batch);
     this.#wakeAt(batch.dueAt);
-    const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
     const confirmed = this.#confirm(batch);
     answer.then(
       (reply) => this.#answered(batch, reply, confirmed),
@@ -151,21 +159,21 @@ export class Outbox {
     this.#sent.delete(batch);
     this.#sendMissed();
     if (!Array.isArray(reply)) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
-    const [time, ...answers]: unknown[] = reply;
-    const nowUs = Number(asText(time));
-    this.serverClock.learn(nowUs / 1000, batch.sentAt, now);
+    const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
+    this.#serverClocks.learn(batch.slot, nowUs / 1000, batch.sentAt, now);
     if (batch.over) return;
-    if (confirmed === null) return this.#give(batch, answers, nowUs, null);
-    void confirmed.then((lack) => this.#give(batch, answers, nowUs, lack));
+    if (confirmed === null) return this.#give(batch, reply, nowUs, null);
+    void confirmed.then((lack) => this.#give(batch, reply, nowUs, lack));
   }
 
-  #give(batch: Batch, answers: readonly unknown[], nowUs: number, lack: string | null): void {
+  /** Gives each taker its answer; two words of the reply are the time. */
+  #give(batch: Batch, reply: readonly unknown[], nowUs: number, lack: string | null): void {
     if (batch.over) return;
     batch.over = true;
     batch.takers.forEach((taker, index) => {
-      const answer = answers[index];
-      const text = asText(answer);
-      if (text.startsWith("!")) this.#refused(batch, index, text.slice(1));
+      const answer = reply[index + 2];
+      const failure = failureIn(answer);
+      if (failure !== null) this.#refused(batch, index, failure);
       else if (lack === null || taker.undo === undefined) taker.take(answer, nowUs, batch.listening);
       else {
         taker.undo();
@@ -209,7 +217,7 @@ export class Outbox {
   /** Asks replicas or the disk to confirm what was just sent: null if they did, else what they said. */
   #confirm(batch: Batch): Promise<string | null> | null {
     const policy = this.#confirmation;
-    if (policy === null || batch.takers.every(({ undo }) => undo === undefined)) return null;
+    if (policy === null || batch.takers.every((taker) => taker.undo === undefined)) return null;
     const { replicas, aof, withinMs } = policy;
     const [command, args] =
       aof > 0 ? (["WAITAOF", [aof, replicas, withinMs]] as const) : (["WAIT", [replicas, withinMs]] as const);
@@ -262,4 +270,11 @@ export class Outbox {
     this.#waiting = [];
     for (const batch of all) batch.fail(closed());
   }
+}
+
+/** What the script says went wrong with one call; null if nothing did. */
+function failureIn(answer: unknown): string | null {
+  if (typeof answer === "number" || answer === null || Array.isArray(answer)) return null;
+  const text = asText(answer);
+  return text.startsWith("!") ? text.slice(1) : null;
 }

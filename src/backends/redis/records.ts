@@ -8,18 +8,19 @@ export function wholeMs(ttlMs: number): number {
   return Math.max(1, Math.floor(ttlMs));
 }
 
-/**
- * An entry as scripts/append.lua takes it: "<mode>,<weight>,<permits>,<channel>\0<owner as JSON>\0<metadata>", the last
- * part only if there is metadata.
- */
-export function packEntry(entry: NewEntry, owner: string, channel: string): string {
-  const { mode, weight, permits, metadata } = entry;
-  const head = `${mode === "read" ? "r" : "w"},${weight},${permits ?? ""},${channel}\0${owner}`;
-  return metadata === undefined ? head : `${head}\0${metadata}`;
+/** An entry as scripts/append.lua takes it: its shape "<mode>,<weight>,<permits>,", and a NUL and its metadata if it has any. */
+export function packEntry({ mode, weight, permits, metadata }: NewEntry): string {
+  const shape = `${mode === "read" ? "r" : "w"},${weight},${permits ?? ""},`;
+  return metadata === undefined ? shape : `${shape}\0${metadata}`;
+}
+
+/** What the entries of one owner have in common. */
+export function packCommon(owner: Owner, channel: string): string {
+  return `${channel}\0${packOwner(owner)}`;
 }
 
 /** An owner as JSON, which has no NUL. */
-export function packOwner({ client, host, pid, label }: Owner): string {
+function packOwner({ client, host, pid, label }: Owner): string {
   return JSON.stringify(label === undefined ? [client, host, pid] : [client, host, pid, label]);
 }
 

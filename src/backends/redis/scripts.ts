@@ -3,55 +3,89 @@
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
 export const callsScript: string = String.raw`local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
-local nowMs = math.floor(nowUs / 1000)
 local laterMs = math.ceil(nowUs / 1000)
-local lastGiven = 0
+local lastGiven = nowUs - 1
+local spareShare = 8
 local function text(number)
   if number < 1000000 then return string.format('%d', number) end
   return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
 end
-local function nextSeq(last)
-  lastGiven = math.max(nowUs, last + 1, lastGiven + 1)
-  return lastGiven
-end
-local function expiryOf(record)
-  return tonumber(string.match(record, '^%d+ (%d+)'))
-end
 local function isLive(record)
-  return expiryOf(record) > nowMs
+  return string.match(record, '^%d+ (%d+)') * 1000 > nowUs
 end
-local function putAlone(queue, id, ttlMs, entry)
-  local seq, expiry = text(nextSeq(0)), text(laterMs + ttlMs)
-  if redis.call('SET', queue, id .. '\0' .. seq .. ' ' .. expiry .. ' ' .. entry, 'NX', 'PXAT', expiry) then
+local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
+  local given, expiry = lastGiven + 1, laterMs + ttlMs
+  local seq = text(given)
+  local life = text(expiry)
+  local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+  local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  if not value then
+    lastGiven = given
     return seq
   end
-  return nil
+  local last, lasts, tail = string.match(value, '^%z(%d+) (%d+) w%z(.*)$')
+  if not last or not string.find(shape, '^w,%d+,,') then return nil end
+  local found = redis.call('HMGET', entries, id, tail)
+  local nearest = found[2]
+  if found[1] or not nearest or not isLive(nearest) then return nil end
+  if atOnce == '1' then return false end
+  local count = redis.call('HLEN', entries)
+  if redis.call('ZCARD', order) ~= count then return nil end
+  lastGiven = math.max(given, last + 1)
+  seq = text(lastGiven)
+  redis.call('HSET', entries, id, seq .. rest)
+  redis.call('ZADD', order, seq, id)
+  if expiry > lasts + 0 then
+    lasts = text(expiry + math.floor(ttlMs / spareShare))
+    redis.call('PEXPIREAT', entries, lasts)
+    redis.call('PEXPIREAT', order, lasts)
+  end
+  redis.call('SET', queue, '\0' .. seq .. ' ' .. lasts .. ' w\0' .. id, 'PXAT', lasts)
+  return { seq, life, count, count, tail, nearest, '=', '' }
 end
-local function recordAlone(value, id)
-  if value and string.sub(value, 1, #id + 1) == id .. '\0' then return string.sub(value, #id + 2) end
-  return nil
-end
-local function removeAlone(queue, id, seq)
+local function leaveQuickly(queue, entries, order, id, seq)
   local value = redis.call('GET', queue)
   if not value then return 0 end
-  local record = recordAlone(value, id)
-  if not record then return nil end
-  if seq ~= '' and string.match(record, '^%d+') ~= seq then return 0 end
-  redis.call('DEL', queue)
+  local own = id .. '\0' .. (seq == '' and seq or seq .. ' ')
+  if string.sub(value, 1, #own) == own then
+    redis.call('DEL', queue)
+    return 1
+  end
+  if string.byte(value) ~= 0 then return 0 end
+  if not string.find(value, ' w%z') then return nil end
+  local record = redis.call('HGET', entries, id)
+  if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
+  local line = redis.call('ZRANGE', order, 0, 1)
+  if line[1] ~= id then return nil end
+  if line[2] then
+    local nextRecord = redis.call('HGET', entries, line[2])
+    if not nextRecord or not isLive(nextRecord) then return nil end
+    redis.call('HDEL', entries, id)
+    redis.call('ZREM', order, id)
+    local nextSeq, channel = string.match(nextRecord, '^(%d+) %d+ w,%d+,,([^%z]*)')
+    if channel ~= '' then redis.call('PUBLISH', channel, line[2] .. '\0' .. nextSeq) end
+  else
+    redis.call('DEL', queue, entries, order)
+  end
   return isLive(record) and 1 or 0
 end
-local function renewAlone(queue, id, seq, ttlMs)
-  local record = recordAlone(redis.call('GET', queue), id)
-  if not record or string.match(record, '^%d+') ~= seq or not isLive(record) then return nil end
+local function prolongQuickly(queue, id, seq, ttlMs)
+  local value = redis.call('GET', queue)
+  local own = id .. '\0' .. seq .. ' '
+  if not value or string.sub(value, 1, #own) ~= own then return nil end
+  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
   local expiry = laterMs + ttlMs
-  if expiry <= expiryOf(record) then return expiryOf(record) - laterMs end
-  local renewed = seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$')
-  redis.call('SET', queue, id .. '\0' .. renewed, 'PXAT', text(expiry))
+  if expiry <= life + 0 then return life - laterMs end
+  life = text(expiry)
+  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
   return expiry - laterMs
 end
 local function define()
 local function seqOf(record)
   return tonumber(string.match(record, '^%d+'))
+end
+local function expiryOf(record)
+  return tonumber(string.match(record, '^%d+ (%d+)'))
 end
 local function modeOf(record)
   return string.match(record, '^%d+ %d+ (%a)')
@@ -66,167 +100,178 @@ local function publish(record, message)
   local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
   if channel ~= '' then redis.call('PUBLISH', channel, message) end
 end
+local Line = {}
+Line.__index = Line
 local function open(queue, entries, order, known)
-  local last, mixed, total, held, heldTo = string.match(known, '^%z(%d+) (%d) ?(%d*) ?(%d*) ?(%d*)$')
-  return {
+  local last, lasts, kind, total, held, heldTo, tail =
+    string.match(known, '^%z(%d+) (%d+) (%a) ?(%d*) ?(%d*) ?(%d*)%z(.*)$')
+  return setmetatable({
     queue = queue,
     entries = entries,
     order = order,
     last = tonumber(last),
-    mixed = mixed == '1',
-    counted = total ~= '',
+    lasts = tonumber(lasts),
+    mixed = kind == 'm',
+    counted = kind == 'c',
     total = tonumber(total),
     held = tonumber(held),
     heldTo = tonumber(heldTo),
-  }
+    tail = tail,
+  }, Line)
 end
-local function known(q)
-  local line = '\0' .. text(q.last) .. (q.mixed and ' 1' or ' 0')
-  if not q.counted then return line end
-  return line .. ' ' .. text(q.total) .. ' ' .. text(q.held) .. ' ' .. text(q.heldTo)
+function Line:known()
+  local line = '\0' .. text(self.last) .. ' ' .. text(self.lasts)
+  if self.counted then
+    line = line .. ' c ' .. text(self.total) .. ' ' .. text(self.held) .. ' ' .. text(self.heldTo)
+  else
+    line = line .. (self.mixed and ' m' or ' w')
+  end
+  return line .. '\0' .. self.tail
 end
-local function save(q)
-  redis.call('SET', q.queue, known(q), 'KEEPTTL')
+function Line:save()
+  redis.call('SET', self.queue, self:known(), 'PXAT', text(self.lasts))
 end
-local function outlive(q, expiry)
-  if redis.call('PEXPIREAT', q.queue, text(expiry), 'GT') == 0 then return end
-  redis.call('PEXPIREAT', q.entries, text(expiry))
-  redis.call('PEXPIREAT', q.order, text(expiry))
+function Line:outlast(expiry, ttlMs)
+  if expiry <= self.lasts then return false end
+  self.lasts = expiry + math.floor(ttlMs / spareShare)
+  redis.call('PEXPIREAT', self.entries, text(self.lasts))
+  redis.call('PEXPIREAT', self.order, text(self.lasts))
+  return true
 end
-local function nearestBefore(q, seq)
-  return redis.call('ZREVRANGEBYSCORE', q.order, '(' .. text(seq), '(0', 'LIMIT', 0, 1)[1]
+function Line:nearestBefore(seq)
+  return redis.call('ZREVRANGEBYSCORE', self.order, '(' .. text(seq), '(0', 'LIMIT', 0, 1)[1]
 end
-local function writerBefore(q, seq)
-  local twin = redis.call('ZRANGEBYSCORE', q.order, '(-' .. text(seq), '(0', 'LIMIT', 0, 1)[1]
+function Line:writerBefore(seq)
+  local twin = redis.call('ZRANGEBYSCORE', self.order, '(-' .. text(seq), '(0', 'LIMIT', 0, 1)[1]
   return twin and string.sub(twin, 2)
 end
-local function firstWriter(q)
-  local found = redis.call('ZREVRANGEBYSCORE', q.order, '(0', '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
+function Line:firstWriter()
+  local found = redis.call('ZREVRANGEBYSCORE', self.order, '(0', '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if found[1] then return string.sub(found[1], 2), -tonumber(found[2]) end
   return nil
 end
-local function countBefore(q, seq)
-  return redis.call('ZCOUNT', q.order, '(0', '(' .. text(seq))
+function Line:first()
+  return redis.call('ZRANGEBYSCORE', self.order, '(0', '+inf', 'LIMIT', 0, 1)[1]
 end
-local function restore(q)
-  local fields = redis.call('HGETALL', q.entries)
+function Line:final()
+  return redis.call('ZRANGE', self.order, -1, -1)[1]
+end
+function Line:countBefore(seq)
+  return redis.call('ZCOUNT', self.order, '(0', '(' .. text(seq))
+end
+function Line:restore()
+  local fields = redis.call('HGETALL', self.entries)
   for i = 1, #fields, 2 do
     local id, record = fields[i], fields[i + 1]
-    redis.call('ZADD', q.order, text(seqOf(record)), id)
-    if q.mixed and modeOf(record) == 'w' then
-      redis.call('ZADD', q.order, '-' .. text(seqOf(record)), '\0' .. id)
+    redis.call('ZADD', self.order, text(seqOf(record)), id)
+    if self.mixed and modeOf(record) == 'w' then
+      redis.call('ZADD', self.order, '-' .. text(seqOf(record)), '\0' .. id)
     end
   end
-  if #fields > 0 then redis.call('PEXPIRE', q.order, redis.call('PTTL', q.queue)) end
+  if #fields > 0 then redis.call('PEXPIREAT', self.order, text(self.lasts)) end
 end
-local function headSeq(q)
-  local head = redis.call('ZRANGEBYSCORE', q.order, '(0', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+function Line:headSeq()
+  local head = redis.call('ZRANGEBYSCORE', self.order, '(0', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   return tonumber(head[2])
 end
-local function mark(q)
-  q.head = headSeq(q)
-  if not q.head then
-    restore(q)
-    q.head = headSeq(q)
+function Line:mark()
+  self.head = self:headSeq()
+  if not self.head then
+    self:restore()
+    self.head = self:headSeq()
   end
-  if q.mixed then
-    local _, seq = firstWriter(q)
-    q.writer = seq
+  if self.mixed then
+    local _, seq = self:firstWriter()
+    self.writer = seq
   else
-    q.writer = q.head
+    self.writer = self.head
   end
 end
-local function drop(q, id, record)
-  redis.call('HDEL', q.entries, id)
-  redis.call('ZREM', q.order, id)
-  q.changed = true
-  if q.mixed then redis.call('ZREM', q.order, '\0' .. id) end
-  if q.counted and record then
+function Line:drop(id, record)
+  redis.call('HDEL', self.entries, id)
+  redis.call('ZREM', self.order, id)
+  self.changed = true
+  if self.mixed then redis.call('ZREM', self.order, '\0' .. id) end
+  if self.counted and record then
     local weight = weightOf(record)
-    q.total = q.total - weight
-    if seqOf(record) <= q.heldTo then q.held = q.held - weight end
+    self.total = self.total - weight
+    if seqOf(record) <= self.heldTo then self.held = self.held - weight end
   end
 end
-local function live(q, id)
-  local record = redis.call('HGET', q.entries, id)
+function Line:live(id)
+  local record = redis.call('HGET', self.entries, id)
   if record and isLive(record) then return record end
-  drop(q, id, record)
+  self:drop(id, record)
   return nil
 end
-local function search(q, find, seq)
+function Line:search(find, seq)
   while true do
-    local id = find(q, seq)
+    local id = find(self, seq)
     if not id then return nil end
-    local record = live(q, id)
+    local record = self:live(id)
     if record then return id, record end
   end
 end
-local function first(q)
-  return redis.call('ZRANGEBYSCORE', q.order, '(0', '+inf', 'LIMIT', 0, 1)[1]
-end
-local function final(q)
-  return redis.call('ZREVRANGEBYSCORE', q.order, '+inf', '(0', 'LIMIT', 0, 1)[1]
-end
-local function tell(q, id, record, count, weight, nearest, nearestRecord)
-  if id == q.asking then return end
+function Line:tell(id, record, count, weight, nearest, nearestRecord)
+  if id == self.asking then return end
   local message = id .. '\0' .. string.match(record, '^%d+')
   if count and count > 0 then
     message = table.concat({ message, text(laterMs), text(count), text(weight), nearest, nearestRecord }, '\0')
   end
   publish(record, message)
 end
-local function tellReaders(q)
-  local before = q.writer
+function Line:tellReaders()
+  local before = self.writer
   if not before then return end
   local limit = '+inf'
-  if search(q, firstWriter) then
-    local _, seq = firstWriter(q)
+  if self:search(self.firstWriter) then
+    local _, seq = self:firstWriter()
     if seq == before then return end
     limit = '(' .. text(seq)
   end
-  local run = redis.call('ZRANGEBYSCORE', q.order, '(' .. text(before), limit)
-  local count = countBefore(q, before)
-  local nearest = nearestBefore(q, before)
-  local nearestRecord = nearest and redis.call('HGET', q.entries, nearest)
+  local run = redis.call('ZRANGEBYSCORE', self.order, '(' .. text(before), limit)
+  local count = self:countBefore(before)
+  local nearest = self:nearestBefore(before)
+  local nearestRecord = nearest and redis.call('HGET', self.entries, nearest)
   for _, id in ipairs(run) do
-    local record = live(q, id)
+    local record = self:live(id)
     if record then
-      tell(q, id, record, count, count, nearest, nearestRecord)
+      self:tell(id, record, count, count, nearest, nearestRecord)
       count, nearest, nearestRecord = count + 1, id, record
     end
   end
 end
-local function tellOfRoom(q)
+function Line:tellOfRoom()
   while true do
-    local id = redis.call('ZRANGEBYSCORE', q.order, '(' .. text(q.heldTo), '+inf', 'LIMIT', 0, 1)[1]
+    local id = redis.call('ZRANGEBYSCORE', self.order, '(' .. text(self.heldTo), '+inf', 'LIMIT', 0, 1)[1]
     if not id then break end
-    local record = live(q, id)
+    local record = self:live(id)
     if record then
       local seq, weight = seqOf(record), weightOf(record)
-      if q.held + weight > (permitsOf(record) or 0) then break end
-      local nearest = nearestBefore(q, seq)
-      local nearestRecord = nearest and redis.call('HGET', q.entries, nearest)
-      tell(q, id, record, countBefore(q, seq), q.held, nearest, nearestRecord)
-      q.held, q.heldTo = q.held + weight, seq
+      if self.held + weight > (permitsOf(record) or 0) then break end
+      local nearest = self:nearestBefore(seq)
+      local nearestRecord = nearest and redis.call('HGET', self.entries, nearest)
+      self:tell(id, record, self:countBefore(seq), self.held, nearest, nearestRecord)
+      self.held, self.heldTo = self.held + weight, seq
     end
   end
-  save(q)
+  self:save()
 end
-local function pruneHolders(q)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', q.order, '(0', text(q.heldTo))) do live(q, id) end
+function Line:pruneHolders()
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', self.order, '(0', text(self.heldTo))) do self:live(id) end
 end
-local function settle(q)
-  local id, record = search(q, first)
+function Line:settle()
+  local id, record = self:search(self.first)
   if not id then
-    redis.call('DEL', q.queue, q.entries, q.order)
+    redis.call('DEL', self.queue, self.entries, self.order)
     return false
   end
-  if q.counted then
-    tellOfRoom(q)
+  if self.counted then
+    self:tellOfRoom()
   elseif modeOf(record) == 'r' then
-    tellReaders(q)
-  elseif seqOf(record) ~= q.head then
-    tell(q, id, record)
+    self:tellReaders()
+  elseif seqOf(record) ~= self.head then
+    self:tell(id, record)
   end
   return true
 end
@@ -249,75 +294,74 @@ local function grants(entry, count, weight, writer)
   if mode == 'r' then return not writer end
   return count == 0
 end
-local function weightBefore(q, seq, count, permits)
+function Line:weightBefore(seq, count, permits)
   local weight = 0
-  local near = redis.call('ZRANGEBYSCORE', q.order, '(0', '(' .. text(seq), 'LIMIT', 0, 128)
+  local near = redis.call('ZRANGEBYSCORE', self.order, '(0', '(' .. text(seq), 'LIMIT', 0, 128)
   for _, id in ipairs(near) do
-    local record = redis.call('HGET', q.entries, id)
+    local record = redis.call('HGET', self.entries, id)
     if record then weight = weight + weightOf(record) end
   end
   if count <= #near then return weight end
-  if seq <= q.heldTo then
-    for _, id in ipairs(redis.call('ZRANGEBYSCORE', q.order, '(0', '(' .. text(seq), 'LIMIT', 128, -1)) do
-      weight = weight + weightOf(redis.call('HGET', q.entries, id))
+  if seq <= self.heldTo then
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', self.order, '(0', '(' .. text(seq), 'LIMIT', 128, -1)) do
+      weight = weight + weightOf(redis.call('HGET', self.entries, id))
     end
     return weight
   end
   return math.max(weight + count - #near, permits)
 end
-local function standAgain(q, id, record)
+function Line:standAgain(record)
   local seq, expiry = seqOf(record), expiryOf(record)
-  mark(q)
-  if q.counted then pruneHolders(q) end
-  local nearest, nearestRecord = search(q, nearestBefore, seq)
+  self:mark()
+  if self.counted then self:pruneHolders() end
+  local nearest, nearestRecord = self:search(self.nearestBefore, seq)
   local writer, writerRecord = nearest, nearestRecord
-  if q.mixed then writer, writerRecord = search(q, writerBefore, seq) end
-  if q.changed then settle(q) end
-  local count = countBefore(q, seq)
-  local weight = q.counted and weightBefore(q, seq, count, permitsOf(record) or 0) or count
+  if self.mixed then writer, writerRecord = self:search(self.writerBefore, seq) end
+  if self.changed then self:settle() end
+  local count = self:countBefore(seq)
+  local weight = self.counted and self:weightBefore(seq, count, permitsOf(record) or 0) or count
   return standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 local function unfold(queue, entries, order, only, record)
   local seq, permits = seqOf(record), permitsOf(record)
-  local expiry = text(expiryOf(record))
   redis.call('DEL', entries, order)
   redis.call('HSET', entries, only, record)
-  redis.call('PEXPIREAT', entries, expiry)
   redis.call('ZADD', order, text(seq), only)
-  redis.call('PEXPIREAT', order, expiry)
-  local q = { queue = queue, entries = entries, order = order, last = seq, mixed = false, counted = permits ~= nil }
+  local line = { queue = queue, entries = entries, order = order, last = seq, lasts = 0, tail = only }
   if permits then
     local weight = weightOf(record)
     local fits = weight <= permits
-    q.total, q.held, q.heldTo = weight, fits and weight or 0, fits and seq or 0
-  elseif modeOf(record) == 'r' then
-    q.mixed = true
+    line.counted, line.total, line.held, line.heldTo = true, weight, fits and weight or 0, fits and seq or 0
+  else
+    line.mixed = modeOf(record) == 'r'
   end
-  return q
+  return setmetatable(line, Line)
 end
-local function mix(q)
-  local writers = redis.call('ZRANGE', q.order, 0, -1, 'WITHSCORES')
+function Line:mix()
+  local writers = redis.call('ZRANGE', self.order, 0, -1, 'WITHSCORES')
   for i = 1, #writers, 2 do
-    redis.call('ZADD', q.order, '-' .. text(tonumber(writers[i + 1])), '\0' .. writers[i])
+    redis.call('ZADD', self.order, '-' .. text(tonumber(writers[i + 1])), '\0' .. writers[i])
   end
-  q.mixed = true
+  self.mixed = true
 end
-local function putLast(q, id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
-  local seq, expiry = nextSeq(q.last), laterMs + ttlMs
+function Line:putLast(id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
+  local expiry = laterMs + ttlMs
+  lastGiven = math.max(lastGiven, self.last) + 1
+  local seq = lastGiven
   local mode, own = string.match(entry, '^(%a),(%d+)')
-  if mode == 'r' and not q.counted and not q.mixed then mix(q) end
-  redis.call('ZADD', q.order, text(seq), id)
-  if mode == 'w' and q.mixed then redis.call('ZADD', q.order, '-' .. text(seq), '\0' .. id) end
-  q.last = seq
-  if q.counted then
-    if q.held == q.total and grants(entry, count, weight, writer) then
-      q.held, q.heldTo = q.held + own, seq
+  if mode == 'r' and not self.counted and not self.mixed then self:mix() end
+  redis.call('ZADD', self.order, text(seq), id)
+  if mode == 'w' and self.mixed then redis.call('ZADD', self.order, '-' .. text(seq), '\0' .. id) end
+  self.last, self.tail = seq, id
+  if self.counted then
+    if self.held == self.total and grants(entry, count, weight, writer) then
+      self.held, self.heldTo = self.held + own, seq
     end
-    q.total = q.total + own
+    self.total = self.total + own
   end
-  redis.call('HSET', q.entries, id, text(seq) .. ' ' .. text(expiry) .. ' ' .. entry)
-  save(q)
-  outlive(q, expiry)
+  redis.call('HSET', self.entries, id, text(seq) .. ' ' .. text(expiry) .. ' ' .. entry)
+  self:outlast(math.max(expiry, nearestRecord and expiryOf(nearestRecord) or 0), ttlMs)
+  self:save()
   return standing(seq, expiry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 local function assertSameKind(counted, entry)
@@ -330,57 +374,52 @@ local function appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only
   local weight = weightOf(record)
   local writer = modeOf(record) == 'w' and only or nil
   if atOnce == '1' and not grants(entry, 1, weight, writer) then return false end
-  local q = unfold(queue, entries, order, only, record)
-  return putLast(q, id, ttlMs, entry, 1, weight, only, record, writer, writer and record)
+  local line = unfold(queue, entries, order, only, record)
+  return line:putLast(id, ttlMs, entry, 1, weight, only, record, writer, writer and record)
 end
-local function append(queue, entries, order, id, ttlMs, entry, atOnce)
+local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
+  local entry = shape .. ARGV[2] .. more
   local value = redis.call('GET', queue)
-  if not value then return putAlone(queue, id, ttlMs, entry) end
   local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
-  if only then
-    if not isLive(alone) then
-      redis.call('DEL', queue)
-      return putAlone(queue, id, ttlMs, entry)
-    end
-    if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
-    return appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, alone)
-  end
-  local q = open(queue, entries, order, value)
-  q.asking = id
+  if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
+  if only then return appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, alone) end
+  local line = open(queue, entries, order, value)
+  line.asking = id
   local record = redis.call('HGET', entries, id)
-  if record and isLive(record) then return standAgain(q, id, record) end
-  assertSameKind(q.counted, entry)
-  mark(q)
-  if record then drop(q, id, record) end
-  local nearest, nearestRecord = search(q, final)
+  if record and isLive(record) then return line:standAgain(record) end
+  assertSameKind(line.counted, entry)
+  line:mark()
+  if record then line:drop(id, record) end
+  local nearest, nearestRecord = line:search(line.final)
   local writer, writerRecord = nearest, nearestRecord
-  if q.mixed then writer, writerRecord = search(q, writerBefore, q.last + 1) end
-  if q.counted and nearest and not grants(entry, 0, q.total, nil) then
-    pruneHolders(q)
-    tellOfRoom(q)
-    nearest, nearestRecord = search(q, final)
+  if line.mixed then writer, writerRecord = line:search(line.writerBefore, line.last + 1) end
+  if line.counted and nearest and not grants(entry, 0, line.total, nil) then
+    line:pruneHolders()
+    line:tellOfRoom()
+    nearest, nearestRecord = line:search(line.final)
   end
-  if (q.changed or not nearest) and not settle(q) then return putAlone(queue, id, ttlMs, entry) end
+  if (line.changed or not nearest) and not line:settle() then
+    return joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
+  end
   local count = redis.call('HLEN', entries)
-  local weight = q.counted and q.total or count
+  local weight = line.counted and line.total or count
   if atOnce == '1' and not grants(entry, count, weight, writer) then return false end
-  return putLast(q, id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
+  return line:putLast(id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 local function remove(queue, entries, order, id, seq)
-  local removed = removeAlone(queue, id, seq)
+  local removed = leaveQuickly(queue, entries, order, id, seq)
   if removed then return removed end
-  local value = redis.call('GET', queue)
-  if string.sub(value, 1, 1) ~= '\0' then return 0 end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local q = open(queue, entries, order, value)
-  mark(q)
-  drop(q, id, record)
-  settle(q)
+  local line = open(queue, entries, order, redis.call('GET', queue))
+  line:mark()
+  line:drop(id, record)
+  line:settle()
   return isLive(record) and 1 or 0
 end
 local function evict(queue, entries, order, evicted, id, seq)
-  local record = recordAlone(redis.call('GET', queue), id) or redis.call('HGET', entries, id)
+  local only, alone = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  local record = only == id and alone or redis.call('HGET', entries, id)
   if remove(queue, entries, order, id, seq) == 0 then return 0 end
   local expiry = text(expiryOf(record))
   redis.call('HSET', evicted, id, string.match(record, '^%d+'))
@@ -391,16 +430,17 @@ local function evict(queue, entries, order, evicted, id, seq)
 end
 local function renewInLine(queue, entries, order, id, seq, ttlMs)
   local value = redis.call('GET', queue)
-  local record = value and string.sub(value, 1, 1) == '\0' and redis.call('HGET', entries, id)
+  local record = value and string.byte(value) == 0 and redis.call('HGET', entries, id)
   if not record or string.match(record, '^%d+') ~= seq or not isLive(record) then return nil end
   local expiry = laterMs + ttlMs
   if expiry <= expiryOf(record) then return expiryOf(record) - laterMs end
   redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$'))
-  outlive({ queue = queue, entries = entries, order = order }, expiry)
+  local line = open(queue, entries, order, value)
+  if line:outlast(expiry, ttlMs) then line:save() end
   return expiry - laterMs
 end
 local function renew(queue, entries, order, evicted, id, seq, ttlMs)
-  local left = renewAlone(queue, id, seq, ttlMs) or renewInLine(queue, entries, order, id, seq, ttlMs)
+  local left = prolongQuickly(queue, id, seq, ttlMs) or renewInLine(queue, entries, order, id, seq, ttlMs)
   if left then return left end
   remove(queue, entries, order, id, seq)
   if redis.call('HGET', evicted, id) ~= seq then return 0 end
@@ -410,11 +450,10 @@ end
 local function prune(queue, entries, order)
   local value = redis.call('GET', queue)
   if not value then return 0 end
-  local alone = string.match(value, '^[^%z]+%z(.*)$')
-  if alone then return isLive(alone) and 1 or 0 end
-  local q = open(queue, entries, order, value)
-  mark(q)
-  return settle(q) and 1 or 0
+  if string.byte(value) ~= 0 then return 1 end
+  local line = open(queue, entries, order, value)
+  line:mark()
+  return line:settle() and 1 or 0
 end
 local function list(queue, entries)
   local only, record = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
@@ -423,52 +462,44 @@ local function list(queue, entries)
 end
 return { append = append, remove = remove, evict = evict, renew = renew, prune = prune, list = list }
 end
-local whole = nil
-local function run(call, keys, key, arguments, argument)
-  local given = {}
-  for i = 0, keys - 1 do given[#given + 1] = KEYS[key + i] end
-  for i = 1, arguments do given[#given + 1] = ARGV[argument + i] end
-  whole = whole or define()
-  return whole[call](unpack(given))
-end
-local function begin(call, key, argument)
-  if call == 'append' then return putAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2], ARGV[argument + 3]) end
-  if call == 'remove' then return removeAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2]) end
-  if call == 'renew' then return renewAlone(KEYS[key], ARGV[argument + 1], ARGV[argument + 2], ARGV[argument + 3]) end
-  return nil
-end
-local function perform(call, keys, key, arguments, argument)
-  local result = begin(call, key, argument)
-  if result == nil then result = run(call, keys, key, arguments, argument) end
-  return result
-end
-local late = ARGV[1] ~= '0' and nowMs > tonumber(ARGV[1])
-local results = { text(nowUs) }
-local key, argument = 1, 2
-while argument <= #ARGV do
-  local letter = ARGV[argument]
+local K, match = KEYS, string.match
+local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
+local results = { time[1], time[2] }
+local whole, key = nil, 1
+for place = 3, #ARGV do
+  local given = ARGV[place]
+  local letter = string.sub(given, 1, 1)
+  local done, result = true, nil
   local call, keys, arguments
   if letter == 'a' then
-    call, keys, arguments = 'append', 3, 4
+    call, keys, arguments = 'append', 3, '^a([^%z]*)%z(%d+)%z(%d)%z(%a,%d+,%d*,)(.*)$'
+    if late then
+      result = '!LATE'
+    else
+      done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    end
   elseif letter == 'd' then
-    call, keys, arguments = 'remove', 3, 2
+    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
+    done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
   elseif letter == 'r' then
-    call, keys, arguments = 'renew', 4, 3
+    call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
+    done, result = pcall(prolongQuickly, K[key], match(given, arguments))
   elseif letter == 'e' then
-    call, keys, arguments = 'evict', 4, 2
+    call, keys, arguments = 'evict', 4, '^e([^%z]*)%z(%d*)$'
   elseif letter == 'p' then
-    call, keys, arguments = 'prune', 3, 0
+    call, keys, arguments = 'prune', 3, '^$'
   else
-    call, keys, arguments = 'list', 2, 0
+    call, keys, arguments = 'list', 2, '^$'
   end
-  local done, result = true, '!LATE'
-  if not late or letter ~= 'a' then
-    done, result = pcall(perform, call, keys, key, arguments, argument)
+  if done and result == nil then
+    whole = whole or define()
+    local list = { unpack(K, key, key + keys - 1) }
+    for _, argument in ipairs({ match(given, arguments) }) do list[#list + 1] = argument end
+    done, result = pcall(whole[call], unpack(list))
   end
   if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
   results[#results + 1] = result
   key = key + keys
-  argument = argument + arguments + 1
 end
 return results
 `;

@@ -1,4 +1,4 @@
-/** What a client knows of the server's clock from the answers it gets: enough to say "not after" in the server's own time. */
+/** What a client knows of servers' clocks from the answers it gets: enough to say "not after" in their own time, and to see steps. */
 
 /** How far two clocks may drift apart, per millisecond. */
 const drift = 0.0005;
@@ -11,27 +11,60 @@ export class ServerClock {
   /** The server's time less ours, at most; null before the first answer. */
   #ahead: number | null = null;
   #learntAt = 0;
-  #steps = 0;
 
-  /** How often the server's clock was seen to step by more than a second. */
-  get steps(): number {
-    return this.#steps;
-  }
-
-  /** Learns from an answer: the server read its clock after we sent the question and before we got the answer. */
-  learn(serverMs: number, sentAt: number, receivedAt: number): void {
+  /**
+   * Learns from an answer: the server read its clock after we sent the question and before we got the answer. Gives by how
+   * many milliseconds it has stepped meanwhile, at least; 0 if that is not sure, or less than a second.
+   */
+  learn(serverMs: number, sentAt: number, receivedAt: number): number {
     const most = serverMs - sentAt;
     const least = serverMs - receivedAt;
     const known = this.#ahead === null ? null : this.#ahead + (receivedAt - this.#learntAt) * drift;
-    if (known !== null && (least > known + stepMs || most < known - (receivedAt - sentAt) - stepMs))
-      this.#steps += 1;
+    const forward = known === null ? 0 : least - known;
+    // What was known is the most that it can be; by how much it may be too much is the time that the answer took.
+    const back = known === null ? 0 : known - (receivedAt - sentAt) - most;
     this.#ahead = known === null || least > known ? most : Math.min(known, most);
     this.#learntAt = receivedAt;
+    if (forward > stepMs) return forward;
+    return back > stepMs ? -back : 0;
   }
 
   /** A moment of our clock as one of the server's, in whole milliseconds and never too early; null if nothing is known. */
   at(moment: number): number | null {
     if (this.#ahead === null) return null;
     return Math.ceil(moment + this.#ahead + Math.max(0, moment - this.#learntAt) * drift);
+  }
+}
+
+/** The clocks by which the queues of a store live: one for each slot of a cluster, since its nodes have clocks of their own. */
+export class ServerClocks {
+  readonly #bySlot = new Map<number, ServerClock>();
+  readonly #onStep: (ms: number) => void;
+  #last = new ServerClock();
+  #steps = 0;
+
+  constructor(onStep: (ms: number) => void) {
+    this.#onStep = onStep;
+  }
+
+  /** How often one of them was seen to step by more than a second. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Learns from an answer about a slot. */
+  learn(slot: number, serverMs: number, sentAt: number, receivedAt: number): void {
+    let clock = this.#bySlot.get(slot);
+    if (clock === undefined) this.#bySlot.set(slot, (clock = new ServerClock()));
+    const step = clock.learn(serverMs, sentAt, receivedAt);
+    this.#last = clock;
+    if (step === 0) return;
+    this.#steps += 1;
+    this.#onStep(step);
+  }
+
+  /** A moment of our clock as one of the slot's server; of a slot that has not answered yet, by the last one that has. */
+  at(slot: number, moment: number): number | null {
+    return (this.#bySlot.get(slot) ?? this.#last).at(moment);
   }
 }

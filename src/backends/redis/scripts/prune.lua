@@ -6,9 +6,8 @@
 local function prune(queue, entries, order)
   local value = redis.call('GET', queue)
   if not value then return 0 end
-  local alone = string.match(value, '^[^%z]+%z(.*)$')
-  if alone then return isLive(alone) and 1 or 0 end
-  local q = open(queue, entries, order, value)
-  mark(q)
-  return settle(q) and 1 or 0
+  if string.byte(value) ~= 0 then return 1 end
+  local line = open(queue, entries, order, value)
+  line:mark()
+  return line:settle() and 1 or 0
 end

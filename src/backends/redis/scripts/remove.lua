@@ -4,15 +4,13 @@
 -- Returns: 1 if it was there and had not expired, with that seq unless that is "", else 0
 
 local function remove(queue, entries, order, id, seq)
-  local removed = removeAlone(queue, id, seq)
+  local removed = leaveQuickly(queue, entries, order, id, seq)
   if removed then return removed end
-  local value = redis.call('GET', queue)
-  if string.sub(value, 1, 1) ~= '\0' then return 0 end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local q = open(queue, entries, order, value)
-  mark(q)
-  drop(q, id, record)
-  settle(q)
+  local line = open(queue, entries, order, redis.call('GET', queue))
+  line:mark()
+  line:drop(id, record)
+  line:settle()
   return isLive(record) and 1 or 0
 end

@@ -5,17 +5,18 @@
 
 local function renewInLine(queue, entries, order, id, seq, ttlMs)
   local value = redis.call('GET', queue)
-  local record = value and string.sub(value, 1, 1) == '\0' and redis.call('HGET', entries, id)
+  local record = value and string.byte(value) == 0 and redis.call('HGET', entries, id)
   if not record or string.match(record, '^%d+') ~= seq or not isLive(record) then return nil end
   local expiry = laterMs + ttlMs
   if expiry <= expiryOf(record) then return expiryOf(record) - laterMs end
   redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$'))
-  outlive({ queue = queue, entries = entries, order = order }, expiry)
+  local line = open(queue, entries, order, value)
+  if line:outlast(expiry, ttlMs) then line:save() end
   return expiry - laterMs
 end
 
 local function renew(queue, entries, order, evicted, id, seq, ttlMs)
-  local left = renewAlone(queue, id, seq, ttlMs) or renewInLine(queue, entries, order, id, seq, ttlMs)
+  local left = prolongQuickly(queue, id, seq, ttlMs) or renewInLine(queue, entries, order, id, seq, ttlMs)
   if left then return left end
   remove(queue, entries, order, id, seq)
   if redis.call('HGET', evicted, id) ~= seq then return 0 end

@@ -1,0 +1,75 @@
+-- Purpose: the calls that most often are all: an entry that joins an empty queue or a line of writers, one that is alone or
+--   the first of such a line and leaves, one that is alone and renewed. What the rest needs would cost these too much.
+-- Keys: those of the call
+-- Arguments: those of the call
+-- Returns: what the call does; nil if the whole of it is needed, and then nothing has changed
+
+local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
+  local given, expiry = lastGiven + 1, laterMs + ttlMs
+  local seq = text(given)
+  local life = text(expiry)
+  local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+  local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  if not value then
+    lastGiven = given
+    return seq
+  end
+  local last, lasts, tail = string.match(value, '^%z(%d+) (%d+) w%z(.*)$')
+  if not last or not string.find(shape, '^w,%d+,,') then return nil end
+  local found = redis.call('HMGET', entries, id, tail)
+  local nearest = found[2]
+  if found[1] or not nearest or not isLive(nearest) then return nil end
+  if atOnce == '1' then return false end
+  local count = redis.call('HLEN', entries)
+  if redis.call('ZCARD', order) ~= count then return nil end
+  lastGiven = math.max(given, last + 1)
+  seq = text(lastGiven)
+  redis.call('HSET', entries, id, seq .. rest)
+  redis.call('ZADD', order, seq, id)
+  if expiry > lasts + 0 then
+    lasts = text(expiry + math.floor(ttlMs / spareShare))
+    redis.call('PEXPIREAT', entries, lasts)
+    redis.call('PEXPIREAT', order, lasts)
+  end
+  redis.call('SET', queue, '\0' .. seq .. ' ' .. lasts .. ' w\0' .. id, 'PXAT', lasts)
+  return { seq, life, count, count, tail, nearest, '=', '' }
+end
+
+local function leaveQuickly(queue, entries, order, id, seq)
+  local value = redis.call('GET', queue)
+  if not value then return 0 end
+  local own = id .. '\0' .. (seq == '' and seq or seq .. ' ')
+  if string.sub(value, 1, #own) == own then
+    redis.call('DEL', queue)
+    return 1
+  end
+  if string.byte(value) ~= 0 then return 0 end
+  if not string.find(value, ' w%z') then return nil end
+  local record = redis.call('HGET', entries, id)
+  if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
+  local line = redis.call('ZRANGE', order, 0, 1)
+  if line[1] ~= id then return nil end
+  if line[2] then
+    local nextRecord = redis.call('HGET', entries, line[2])
+    if not nextRecord or not isLive(nextRecord) then return nil end
+    redis.call('HDEL', entries, id)
+    redis.call('ZREM', order, id)
+    local nextSeq, channel = string.match(nextRecord, '^(%d+) %d+ w,%d+,,([^%z]*)')
+    if channel ~= '' then redis.call('PUBLISH', channel, line[2] .. '\0' .. nextSeq) end
+  else
+    redis.call('DEL', queue, entries, order)
+  end
+  return isLive(record) and 1 or 0
+end
+
+local function prolongQuickly(queue, id, seq, ttlMs)
+  local value = redis.call('GET', queue)
+  local own = id .. '\0' .. seq .. ' '
+  if not value or string.sub(value, 1, #own) ~= own then return nil end
+  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  local expiry = laterMs + ttlMs
+  if expiry <= life + 0 then return life - laterMs end
+  life = text(expiry)
+  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  return expiry - laterMs
+end
