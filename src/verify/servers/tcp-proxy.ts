@@ -150,20 +150,32 @@ export class TcpProxy {
   }
 
   #pump(from: Socket, to: Socket, direction: "up" | "down", onSent: (chunk: Buffer) => void): void {
-    let lastAt = 0;
+    // One timer for all that waits: two that are due at the same moment may fire in any order, and bytes must not.
+    const waiting: { readonly chunk: Buffer; readonly dueAt: number }[] = [];
     const send = (chunk: Buffer): void => {
       if (this[direction].swallow || to.destroyed) return;
       to.write(chunk);
       onSent(chunk);
     };
+    const sendDue = (): void => {
+      const now = performance.now();
+      for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+        if (next.dueAt > now) {
+          setTimeout(sendDue, next.dueAt - now);
+          return;
+        }
+        waiting.shift();
+        send(next.chunk);
+      }
+    };
     from.on("data", (chunk) => {
       const { swallow, delayMs, jitterMs } = this[direction];
       if (swallow) return;
-      const now = performance.now();
-      // Never before what was sent earlier.
-      lastAt = Math.max(lastAt, now + delayMs + Math.random() * jitterMs);
-      if (lastAt <= now) send(chunk);
-      else setTimeout(send, lastAt - now, chunk);
+      const dueAt = performance.now() + delayMs + Math.random() * jitterMs;
+      const [first] = waiting;
+      if (first === undefined && delayMs + jitterMs === 0) return send(chunk);
+      waiting.push({ chunk, dueAt });
+      if (first === undefined) setTimeout(sendDue, dueAt - performance.now());
     });
   }
 }

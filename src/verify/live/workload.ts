@@ -1,0 +1,257 @@
+/**
+ * What the users of one client do, by its dice: which locks they ask for, how, what they write while they hold, and when
+ * they give up. Before the faults begin, locks of their own show whether answers about state are exact.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Lock } from "../../core/lock.ts";
+import type { LockManager } from "../../core/manager.ts";
+import type { LockMode } from "../../core/options.ts";
+import type { Dice } from "../simulate/dice.ts";
+import type { Handle, Observer } from "./observer.ts";
+import type { Resource } from "./resource.ts";
+
+/** What a client is given. */
+export interface Workload {
+  readonly locks: LockManager;
+  readonly observer: Observer;
+  readonly dice: Dice;
+  readonly fenced: Resource;
+  readonly unfenced: Resource;
+  /** What all lock names start with. */
+  readonly prefix: string;
+  readonly ttlMs: number;
+  /** Until when, on the clock of the history, only locks of the calm opening are used. */
+  readonly calmUntil: bigint;
+  /** How many things it does at the same time. */
+  readonly lanes: number;
+}
+
+const permits = 3;
+const poolMark = "pool";
+
+/** The part of the name that locks of the calm opening have. */
+export const calmMark = "calm/";
+
+/** A name for each stretch of the calm opening, so that the search for an order of what happened stays small. */
+const calmStretchNs = 400_000_000n;
+
+/** The users of one client, until they are told to stop. */
+export class Users {
+  readonly #load: Workload;
+  #stopped = false;
+
+  constructor(load: Workload) {
+    this.#load = load;
+  }
+
+  /** Asks for nothing new; resolves in `run` when all have ended. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async run(): Promise<void> {
+    const looking = setInterval(() => this.#load.observer.look(), 20);
+    await Promise.all(Array.from({ length: this.#load.lanes }, () => this.#use()));
+    clearInterval(looking);
+  }
+
+  async #use(): Promise<void> {
+    const { dice, ttlMs } = this.#load;
+    while (!this.#stopped) {
+      await sleep(dice.between(0, ttlMs * 0.05));
+      await (this.#isCalm() ? this.#operateCalmly() : this.#operate());
+    }
+  }
+
+  #isCalm(): boolean {
+    return process.hrtime.bigint() < this.#load.calmUntil;
+  }
+
+  #operate(): Promise<void> {
+    const { dice, locks, prefix } = this.#load;
+    const { shared, counted } = locks.traits;
+    const name = `${prefix}${dice.pick("a", "b")}`;
+    const mode: LockMode = shared && dice.chance(0.2) ? "shared" : "exclusive";
+    const draw = dice.fraction();
+    if (draw < 0.4) return this.#section(name, mode);
+    if (draw < 0.7) return this.#acquire(name, mode);
+    if (draw < 0.82) return this.#try(name, mode);
+    if (draw < 0.92 && counted) return this.#takePermits(`${prefix}${poolMark}`);
+    return this.#acquireBoth([`${prefix}a`, `${prefix}b`]);
+  }
+
+  #operateCalmly(): Promise<void> {
+    const { dice, locks, prefix } = this.#load;
+    const { shared, counted } = locks.traits;
+    const name = `${prefix}${calmMark}${process.hrtime.bigint() / calmStretchNs}`;
+    const mode: LockMode = shared && dice.chance(0.4) ? "shared" : "exclusive";
+    const draw = dice.fraction();
+    if (draw < 0.3) return this.#acquire(name, mode);
+    if (draw < 0.6) return this.#try(name, mode);
+    if (draw < 0.8 && counted) return this.#takePermits(`${name}/${poolMark}`);
+    return this.#query(name);
+  }
+
+  /** `request`: the release is the library's, and a loss is told when the callback has ended. */
+  async #section(name: string, mode: LockMode): Promise<void> {
+    const { locks, observer } = this.#load;
+    const { wait, ttl } = this.#patience();
+    const attempt = observer.ask("acquire", name, { mode, ttl });
+    const passage: { handle: Handle | null } = { handle: null };
+    let failed: unknown = null;
+    try {
+      await locks.request(name, { mode, ttl, wait }, async (lock) => {
+        passage.handle = observer.granted("acquire", attempt, lock);
+        await this.#work(passage.handle);
+        observer.leaves(passage.handle);
+      });
+    } catch (error) {
+      failed = error;
+    }
+    if (passage.handle === null) return observer.refused("acquire", attempt, failed);
+    if (failed !== null) observer.explain(failed);
+    observer.left(passage.handle, "unknown");
+  }
+
+  async #acquire(name: string, mode: LockMode): Promise<void> {
+    const { locks, observer } = this.#load;
+    const { wait, ttl } = this.#patience();
+    const attempt = observer.ask("acquire", name, { mode, ttl });
+    await this.#hold("acquire", attempt, locks.acquire(name, { mode, ttl, wait }));
+  }
+
+  async #try(name: string, mode: LockMode): Promise<void> {
+    const { locks, observer, ttlMs } = this.#load;
+    const attempt = observer.ask("try", name, { mode, ttl: ttlMs });
+    await this.#hold("try", attempt, locks.tryAcquire(name, { mode, ttl: ttlMs }));
+  }
+
+  async #takePermits(name: string): Promise<void> {
+    const { locks, observer, dice, ttlMs } = this.#load;
+    const weight = dice.whole(1, 2);
+    const semaphore = locks.semaphore(name, permits);
+    if (dice.chance(0.4)) {
+      const attempt = observer.ask("try", name, { weight, permits, ttl: ttlMs });
+      return this.#hold("try", attempt, semaphore.tryAcquire({ weight, ttl: ttlMs }));
+    }
+    const { wait, ttl } = this.#patience();
+    const attempt = observer.ask("acquire", name, { weight, permits, ttl });
+    return this.#hold("acquire", attempt, semaphore.acquire({ weight, ttl, wait }));
+  }
+
+  async #hold(f: "acquire" | "try", attempt: string, asked: Promise<Lock | null>): Promise<void> {
+    const { observer } = this.#load;
+    let lock: Lock | null;
+    try {
+      lock = await asked;
+    } catch (error) {
+      return observer.refused(f, attempt, error);
+    }
+    if (lock === null) return observer.busy(attempt);
+    const handle = observer.granted(f, attempt, lock);
+    await this.#work(handle);
+    await this.#release([handle], () => handle.lock.release());
+  }
+
+  /** Two names at once: all or nothing. */
+  async #acquireBoth(names: readonly string[]): Promise<void> {
+    const { locks, observer } = this.#load;
+    const { wait, ttl } = this.#patience();
+    const attempts = names.map((name) => observer.ask("acquire", name, { ttl }));
+    const asked = locks.acquire(names, { ttl, wait });
+    const set = await asked.catch((error: unknown) => {
+      for (const attempt of attempts) observer.refused("acquire", attempt, error);
+      return null;
+    });
+    if (set === null) return;
+    const handles = set.locks.map((lock, at) => observer.granted("acquire", attempts[at] ?? "", lock));
+    for (const handle of handles) await this.#work(handle);
+    await this.#release(handles, () => set.release());
+  }
+
+  async #release(handles: readonly Handle[], call: () => Promise<"released" | "gone">): Promise<void> {
+    const { observer } = this.#load;
+    for (const handle of handles) observer.leaves(handle);
+    let outcome: "released" | "gone" | "unknown";
+    try {
+      outcome = await call();
+      // Of several, one that is gone does not say which.
+      if (outcome === "gone" && handles.length > 1) outcome = "unknown";
+    } catch (error) {
+      observer.explain(error);
+      outcome = "unknown";
+    }
+    for (const handle of handles) observer.left(handle, outcome);
+  }
+
+  async #query(lock: string): Promise<void> {
+    const { locks, observer } = this.#load;
+    const call = observer.next();
+    observer.record({ f: "query", type: "invoke", lock, call });
+    try {
+      const { held, pending } = await locks.query({ prefix: lock });
+      const tokens = (infos: typeof held): bigint[] =>
+        infos.flatMap(({ name, token }) => (name === lock ? [token] : []));
+      observer.record({
+        f: "query",
+        type: "ok",
+        lock,
+        call,
+        holders: tokens(held),
+        waiters: tokens(pending),
+      });
+    } catch (error) {
+      observer.record({ f: "query", type: "info", lock, call, detail: observer.explain(error) });
+    }
+  }
+
+  #patience(): { wait: number | undefined; ttl: number } {
+    const { dice, ttlMs } = this.#load;
+    const wait = dice.chance(0.25) ? dice.between(0, 3 * ttlMs) : undefined;
+    return { wait, ttl: ttlMs };
+  }
+
+  /**
+   * Reads where the logs end, works for a while, and writes there: what two at once would do wrong. Some users stop when
+   * they see that the lock is lost; others go on, and the fence has to stop them.
+   */
+  async #work(handle: Handle): Promise<void> {
+    const { dice, ttlMs, observer, fenced, unfenced } = this.#load;
+    if (this.#isCalm()) return sleep(dice.between(0, 40));
+    const { name, lock } = handle;
+    const exclusive = lock.mode === "exclusive" && !name.endsWith(poolMark);
+    const heedful = dice.chance(0.6);
+    const places = exclusive
+      ? await Promise.all([fenced.read(name, lock.token), unfenced.read(name, lock.token)])
+      : [];
+    await sleep(dice.between(0, ttlMs * dice.pick(0.02, 0.05, 0.1, 0.5)));
+    if (!observer.seesHeld(handle) && heedful) return;
+    await this.#writeFenced(handle, places[0]);
+    await this.#writeUnfenced(handle, places[1]);
+    observer.seesHeld(handle);
+  }
+
+  async #writeFenced(handle: Handle, at: number | null | undefined): Promise<void> {
+    const { observer, fenced } = this.#load;
+    if (at === undefined || at === null) return;
+    const { name, attempt, lock } = handle;
+    const { token } = lock;
+    const value = this.#nextValue();
+    const about = { f: "write", resource: name, attempt, value, token } as const;
+    observer.record({ ...about, type: "invoke" });
+    const accepted = await fenced.write({ name, token, attempt, at, value });
+    observer.record({ ...about, type: accepted === undefined ? "info" : accepted ? "ok" : "fail" });
+  }
+
+  /** Without the fence a write may be undone as soon as anything goes wrong: it is counted, but it is no claim. */
+  async #writeUnfenced(handle: Handle, at: number | null | undefined): Promise<void> {
+    if (at === undefined || at === null) return;
+    const { name, attempt, lock } = handle;
+    await this.#load.unfenced.write({ name, token: lock.token, attempt, at, value: this.#nextValue() });
+  }
+
+  #nextValue(): string {
+    const { observer } = this.#load;
+    return `${observer.proc}:${observer.next()}`;
+  }
+}
