@@ -7,7 +7,7 @@ import { type Cluster, pickFrom, serverKill, serverPause } from "./cluster.ts";
 
 /** A cluster of three. */
 export async function etcdCluster(): Promise<Cluster> {
-  const version = await versionOf("etcd", ["--version"]);
+  const version = (await versionOf("etcd", ["--version"])).replace("etcd Version:", "etcd");
   if (!(await canMakeNamespaces())) {
     const nodes = await startEtcd(3);
     return clusterOf(nodes, version, [], async () => {

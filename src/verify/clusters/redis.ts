@@ -17,8 +17,9 @@ export async function emptyRedis(server: { readonly folder: string }): Promise<v
   await rm(join(server.folder, "appendonlydir"), { recursive: true, force: true });
 }
 
-function version(): Promise<string> {
-  return versionOf("redis-server", ["--version"]);
+async function version(): Promise<string> {
+  const text = await versionOf("redis-server", ["--version"]);
+  return `Redis ${/v=([\d.]+)/.exec(text)?.[1] ?? text}`;
 }
 
 /** One server that keeps its data over a restart. */
@@ -44,7 +45,7 @@ export async function redisCluster(): Promise<Cluster> {
 }
 
 /** How long a primary goes on confirming writes that its replica does not get. */
-const cutMs = 200;
+const cutMs = 600;
 
 /** A primary and a replica. Clients always find the primary of the moment. */
 export class FailoverPair {

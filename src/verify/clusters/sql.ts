@@ -13,12 +13,18 @@ import { clockJump, type Cluster, serverKill, serverPause } from "./cluster.ts";
 /** A PostgreSQL. */
 export async function postgresCluster(): Promise<Cluster> {
   const program = await locate("postgres", postgresFolders);
-  return database("postgres", startPostgres, await versionOf(program, ["--version"]));
+  const version = await versionOf(program, ["--version"]);
+  return database(
+    "postgres",
+    startPostgres,
+    version.replace(/^.*?\(PostgreSQL\) ([\d.]+).*$/, "PostgreSQL $1"),
+  );
 }
 
 /** A MariaDB. */
 export async function mysqlCluster(): Promise<Cluster> {
-  return database("mysql", startMysql, await versionOf(await locate("mariadbd"), ["--version"]));
+  const version = await versionOf(await locate("mariadbd"), ["--version"]);
+  return database("mysql", startMysql, version.replace(/^.*Ver ([\d.]+)-MariaDB.*$/, "MariaDB $1"));
 }
 
 async function database(

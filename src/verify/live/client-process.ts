@@ -128,6 +128,8 @@ async function leaksAfter(before: ReadonlyMap<string, number>): Promise<Record<s
 
 /** What keeps this process alive, by kind. */
 function openThings(): Map<string, number> {
+  // Where it is a pipe, it opens when it is first used.
+  process.stderr.write("");
   const found = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) found.set(kind, (found.get(kind) ?? 0) + 1);
   return found;

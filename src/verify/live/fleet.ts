@@ -16,6 +16,8 @@ function start(module: string, args: readonly string[] = []): ChildProcess {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     execArgv: [],
+    // What the store is not fit for is said once, by the parent.
+    env: { ...process.env, NODE_NO_WARNINGS: "1" },
   });
   const atExit = (): void => void child.kill("SIGKILL");
   process.on("exit", atExit);

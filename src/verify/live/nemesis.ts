@@ -85,15 +85,21 @@ export class Nemesis {
     this.#servers = new Map(servers.map((fault) => [fault.kind, fault]));
   }
 
-  /** Brings each fault at its time, counted from now. */
-  run(plan: readonly PlannedFault[], isOver: () => boolean): Promise<void> {
+  /** Brings each fault at its time, counted from now; one that finds nobody to hit comes in place of the next. */
+  async run(plan: readonly PlannedFault[], isOver: () => boolean): Promise<void> {
     const startedAt = performance.now();
-    return plan.reduce(async (before, fault) => {
-      await before;
-      const waitMs = startedAt + fault.atMs - performance.now();
+    const postponed: PlannedFault[] = [];
+    for (const planned of plan) {
+      const waitMs = startedAt + planned.atMs - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      if (!isOver() && !this.#over) await this.#bring(fault);
-    }, Promise.resolve());
+      if (isOver() || this.#over) return;
+      postponed.push(planned);
+      for (const fault of postponed.slice(0, 3)) {
+        if (!(await this.#bring(fault))) continue;
+        postponed.splice(postponed.indexOf(fault), 1);
+        break;
+      }
+    }
   }
 
   /** Ends all faults; the dead stay dead. */
@@ -103,35 +109,44 @@ export class Nemesis {
     await Promise.all(this.#joining);
   }
 
-  async #bring(fault: PlannedFault): Promise<void> {
+  /** False if there is nobody whom it could hit now. */
+  async #bring(fault: PlannedFault): Promise<boolean> {
     const server = this.#servers.get(fault.kind);
     if (server !== undefined) return this.#bringToServer(server, fault);
     const free = this.#fleet.current.filter(
       (client) => client.alive && client.measured.atMs > 0 && !this.#active.has(client.proc),
     );
     const client = free[Math.floor(fault.pick * free.length)];
-    if (client === undefined) return;
-    if (fault.kind === "kill") return this.#kill(client);
+    if (client === undefined) return false;
+    if (fault.kind === "kill") {
+      this.#kill(client);
+      return true;
+    }
     const strike = strikes[fault.kind];
     if (strike === undefined) throw new Error(`there is no fault ${fault.kind}`);
-    const detail = `${Math.round(fault.forMs)} ms`;
     const heal = await strike(client, fault);
-    if (heal === nothing) return this.#record("info", fault.kind, client.proc);
-    this.#record("invoke", fault.kind, client.proc, detail);
+    if (heal === nothing) {
+      this.#record("info", fault.kind, client.proc);
+      return true;
+    }
+    this.#record("invoke", fault.kind, client.proc, `${Math.round(fault.forMs)} ms`);
     this.#keep(fault, client.proc, heal);
+    return true;
   }
 
-  async #bringToServer(server: ServerFault, fault: PlannedFault): Promise<void> {
-    if (this.#active.has("servers")) return;
+  async #bringToServer(server: ServerFault, fault: PlannedFault): Promise<boolean> {
+    if (this.#active.has("servers")) return false;
     this.#active.set("servers", nothing);
-    const { target, heal } = await server.strike(fault.pick, this.#fleet);
     if (server.is !== null) this.suffered.add(server.is);
+    const { target, heal } = await server.strike(fault.pick, this.#fleet);
     if (heal === undefined) {
       this.#active.delete("servers");
-      return this.#record("info", fault.kind, target);
+      this.#record("info", fault.kind, target);
+      return true;
     }
     this.#record("invoke", fault.kind, target, `${Math.round(fault.forMs)} ms`);
     this.#keep(fault, target, heal, "servers");
+    return true;
   }
 
   /** Sees to it that a fault ends once, at its time or with all others. */
