@@ -88,8 +88,9 @@ const resourceColumns: readonly Column[] = [
   { title: "LOST", align: "right" },
 ];
 
-function wordOf({ looked, found, waived }: Row): string {
+function wordOf({ looked, found, waived, without }: Row): string {
   if (waived !== null) return found > 0 ? `broken: ${waived}` : `${waived}; held all the same`;
   if (found > 0) return "BROKEN";
-  return looked > 0 ? "holds" : "nothing to judge";
+  if (looked === 0) return "nothing to judge";
+  return without === undefined ? "holds" : `holds, listings aside: ${without}`;
 }

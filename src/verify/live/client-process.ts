@@ -3,6 +3,7 @@ import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../connect.ts";
 import type { LockManager } from "../../core/manager.ts";
+import type { Violation } from "../checks/check.ts";
 import { Dice } from "../simulate/dice.ts";
 import { recordTo } from "./history-file.ts";
 import { Observer } from "./observer.ts";
@@ -44,7 +45,7 @@ export type News =
       readonly grants: number;
       readonly losses: number;
       readonly leaks: Readonly<Record<string, number>>;
-      readonly strange: readonly string[];
+      readonly violations: readonly Violation[];
     };
 
 /** How long what is closed may take to be gone: drivers give a connection that does not answer a few seconds. */
@@ -100,8 +101,8 @@ async function work(task: ClientTask): Promise<void> {
   fenced.close();
   unfenced.close();
   await locks.close();
-  const { pending, grants, losses, strange } = observer;
-  say({ news: "ended", pending, grants, losses, strange, leaks: await leaksAfter(before) });
+  const { pending, grants, losses, violations } = observer;
+  say({ news: "ended", pending, grants, losses, violations, leaks: await leaksAfter(before) });
 }
 
 /** A store that is broken at the moment is tried again: nobody has asked for a lock yet. */

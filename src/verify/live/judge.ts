@@ -12,6 +12,8 @@ export interface Circumstances {
   readonly suffered: ReadonlySet<Fault>;
   /** Requests were executed twice. */
   readonly replayed: boolean;
+  /** Why listings need not show one moment; null if they do. */
+  readonly mixedLists: string | null;
   /** How long a waiter may wait once all is healed. */
   readonly waitMs: number;
 }
@@ -23,6 +25,8 @@ export interface Row {
   readonly found: number;
   /** Why it is not promised here; null if it is. */
   readonly waived: string | null;
+  /** What was left out of it, and why. */
+  readonly without?: string | undefined;
 }
 
 /** What came out. */
@@ -40,11 +44,14 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   const { waitMs } = circumstances;
   const invariants = INVARIANTS.filter((each) => each !== "A1");
   const whole = checkHistory(events, { invariants, waitMs, limit: many });
-  const calm = checkHistory(calmPart(events), { invariants: ["A1"], limit: many });
+  const answers = circumstances.mixedLists === null ? events : events.filter(({ f }) => f !== "query");
+  const calm = checkHistory(calmPart(answers), { invariants: ["A1"], limit: many });
   const violations = [...whole.violations, ...calm.violations];
   const rows = [...whole.checked, ...calm.checked].map(({ invariant, looked }): Row => {
     const found = violations.filter((violation) => violation.invariant === invariant).length;
-    return { invariant, looked, found, waived: waivers.get(invariant) ?? null };
+    const without =
+      invariant === "A1" && circumstances.mixedLists !== null ? circumstances.mixedLists : undefined;
+    return { invariant, looked, found, waived: waivers.get(invariant) ?? null, without };
   });
   const doubts = [...whole.doubts, ...calm.doubts];
   if (!rows.some(({ invariant, looked }) => invariant === "M1" && looked > 0)) {

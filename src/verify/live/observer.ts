@@ -4,6 +4,7 @@
  */
 import { LockError } from "../../core/errors.ts";
 import type { Lock } from "../../core/lock.ts";
+import type { Violation } from "../checks/check.ts";
 import type { NewEvent } from "../history.ts";
 import type { Recording } from "./history-file.ts";
 
@@ -12,6 +13,8 @@ export interface Handle {
   readonly attempt: string;
   readonly name: string;
   readonly lock: Lock;
+  /** What its listing has to show for people. */
+  readonly metadata: string | undefined;
   /** Until when its holder may believe, as far as it was recorded. */
   validUntil: bigint;
   /** The user has released it, or has seen that it is lost. */
@@ -21,6 +24,8 @@ export interface Handle {
 /** What a request asks for. */
 export type Asked = Pick<NewEvent, "mode" | "ttl" | "weight" | "permits">;
 
+const mostViolations = 20;
+
 /** Records for one client. */
 export class Observer {
   readonly proc: string;
@@ -28,8 +33,8 @@ export class Observer {
   pending = 0;
   grants = 0;
   losses = 0;
-  /** Errors that no user should ever see, by their words. */
-  readonly strange: string[] = [];
+  /** What no user should ever see, and what no history shows. */
+  readonly violations: Violation[] = [];
   readonly #history: Recording;
   readonly #handles = new Set<Handle>();
   #attempts = 0;
@@ -59,12 +64,12 @@ export class Observer {
     return attempt;
   }
 
-  granted(f: "acquire" | "try", attempt: string, lock: Lock): Handle {
+  granted(f: "acquire" | "try", attempt: string, lock: Lock, metadata?: string): Handle {
     this.pending -= 1;
     this.grants += 1;
     const { t, validUntil } = readValidity(lock);
     this.record({ f, type: "ok", attempt, token: lock.token, validUntil }, t);
-    const handle: Handle = { attempt, name: lock.name, lock, validUntil, over: false };
+    const handle: Handle = { attempt, name: lock.name, lock, metadata, validUntil, over: false };
     this.#handles.add(handle);
     const lose = (): void => this.loses(handle);
     if (lock.signal.aborted) lose();
@@ -129,10 +134,24 @@ export class Observer {
   explain(error: unknown): string {
     const word =
       error instanceof LockError ? error.code : error instanceof Error ? error.name : String(error);
-    if (!expected.includes(word) && this.strange.length < 20) {
-      this.strange.push(error instanceof Error ? `${word}: ${error.message}` : word);
+    if (!expected.includes(word)) {
+      this.violate(
+        "L3",
+        `A call failed with ${error instanceof Error ? `${word}: ${error.message}` : word}.`,
+      );
     }
     return word;
+  }
+
+  violate(invariant: Violation["invariant"], message: string): void {
+    if (this.violations.length < mostViolations) {
+      this.violations.push({ invariant, message: `${this.proc}: ${message}`, events: [] });
+    }
+  }
+
+  /** What is held now of a name. */
+  holding(name: string): readonly Handle[] {
+    return [...this.#handles].filter((handle) => handle.name === name);
   }
 
   #look(handle: Handle): void {

@@ -8,6 +8,8 @@ interface Scheme {
   readonly port: number;
   /** Whether requests may be repeated on another connection; otherwise why not. */
   readonly replay: true | string;
+  /** Why a listing need not show one moment; absent where it does. */
+  readonly mixedLists?: string;
 }
 
 const session = "a request of this protocol makes sense on its own connection only";
@@ -21,7 +23,7 @@ const schemes: Readonly<Record<string, Scheme>> = {
   "mysql:": { port: 3306, replay: session },
   "mariadb:": { port: 3306, replay: session },
   "etcd:": { port: 2379, replay: session },
-  "zookeeper:": { port: 2181, replay: session },
+  "zookeeper:": { port: 2181, replay: session, mixedLists: "a listing is made of several reads" },
 };
 
 const form = /^([a-z][a-z0-9+.-]*:)\/\/(?:([^/?#]*)@)?([^/?#]*)(.*)$/s;
@@ -32,6 +34,12 @@ export interface WayFinding {
   readonly closed: string | null;
   /** Why requests cannot be repeated; null if they can. */
   readonly noReplay: string | null;
+}
+
+/** Why listings of a store need not show one moment; null if they do. */
+export function mixedLists(url: string): string | null {
+  const [, scheme = ""] = form.exec(url) ?? [];
+  return schemes[scheme]?.mixedLists ?? null;
 }
 
 /** Looks at an address. */

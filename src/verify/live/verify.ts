@@ -18,7 +18,7 @@ import { readRecorded } from "./history-file.ts";
 import { judge, type Judgement, withMore } from "./judge.ts";
 import { Nemesis, type ServerFault } from "./nemesis.ts";
 import { networkFaults, planFaults } from "./plan.ts";
-import { findWay } from "./routes.ts";
+import { findWay, mixedLists } from "./routes.ts";
 import { tallyWrites, type WriteTally } from "./tally.ts";
 
 /** What to do. */
@@ -131,6 +131,7 @@ class Run {
       traits,
       suffered: nemesis.suffered,
       replayed: (nemesis.counts.get("replay") ?? 0) > 0,
+      mixedLists: mixedLists(options.url),
       waitMs: this.#waitMs,
     };
     const missing = possible.filter((fault) => !nemesis.counts.has(fault));
@@ -229,8 +230,7 @@ class Run {
       if (client.killedAt !== null || late.includes(client)) continue;
       const said = await client.ended;
       if (said === null) violations.push(unexpected(`The client ${client.proc} ended by itself.`));
-      for (const strange of said?.strange ?? [])
-        violations.push(unexpected(`A call of ${client.proc} failed with ${strange}`));
+      violations.push(...(said?.violations ?? []));
     }
     return violations;
   }

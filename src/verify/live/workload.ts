@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../../core/lock.ts";
 import type { LockManager } from "../../core/manager.ts";
 import type { LockMode } from "../../core/options.ts";
+import type { LockInfo } from "../../core/query.ts";
 import type { Dice } from "../simulate/dice.ts";
 import type { Handle, Observer } from "./observer.ts";
 import type { Resource } from "./resource.ts";
@@ -27,10 +28,23 @@ export interface Workload {
 }
 
 const permits = 3;
-const poolMark = "pool";
+const permitsMark = ", permits";
 
 /** The part of the name that locks of the calm opening have. */
 export const calmMark = "calm/";
+
+/** Names that a careless store takes for one: each pair is used together, so that one is busy while the other is free. */
+const confusable: readonly (readonly [string, string])[] = [
+  ["q", "Q"],
+  ["é", "e\u0301"],
+  ["ä", "ö"],
+  ["s", "s "],
+  ["p", "p/"],
+  [":1", ":2"],
+  ["1", "12"],
+  ["*", "_"],
+  [`${"x".repeat(200)}1`, `${"x".repeat(200)}2`],
+];
 
 /** A name for each stretch of the calm opening, so that the search for an order of what happened stays small. */
 const calmStretchNs = 400_000_000n;
@@ -76,19 +90,22 @@ export class Users {
     if (draw < 0.4) return this.#section(name, mode);
     if (draw < 0.7) return this.#acquire(name, mode);
     if (draw < 0.82) return this.#try(name, mode);
-    if (draw < 0.92 && counted) return this.#takePermits(`${prefix}${poolMark}`);
+    if (draw < 0.92 && counted) return this.#takePermits(`${prefix}a`);
     return this.#acquireBoth([`${prefix}a`, `${prefix}b`]);
   }
 
   #operateCalmly(): Promise<void> {
     const { dice, locks, prefix } = this.#load;
     const { shared, counted } = locks.traits;
-    const name = `${prefix}${calmMark}${process.hrtime.bigint() / calmStretchNs}`;
+    const stretch = process.hrtime.bigint() / calmStretchNs;
+    const pair = confusable[Number(stretch % BigInt(confusable.length))] ?? ["", ""];
+    const name = `${prefix}${calmMark}${stretch}${dice.pick(...pair)}`;
     const mode: LockMode = shared && dice.chance(0.4) ? "shared" : "exclusive";
+    const metadata = dice.chance(0.5) ? `${dice.whole(0, 9)}`.repeat(dice.pick(1, 100, 4000)) : undefined;
     const draw = dice.fraction();
-    if (draw < 0.3) return this.#acquire(name, mode);
+    if (draw < 0.3) return this.#acquire(name, mode, metadata);
     if (draw < 0.6) return this.#try(name, mode);
-    if (draw < 0.8 && counted) return this.#takePermits(`${name}/${poolMark}`);
+    if (draw < 0.75 && counted) return this.#takePermits(name);
     return this.#query(name);
   }
 
@@ -113,11 +130,11 @@ export class Users {
     observer.left(passage.handle, "unknown");
   }
 
-  async #acquire(name: string, mode: LockMode): Promise<void> {
+  async #acquire(name: string, mode: LockMode, metadata?: string): Promise<void> {
     const { locks, observer } = this.#load;
     const { wait, ttl } = this.#patience();
     const attempt = observer.ask("acquire", name, { mode, ttl });
-    await this.#hold("acquire", attempt, locks.acquire(name, { mode, ttl, wait }));
+    await this.#hold("acquire", attempt, locks.acquire(name, { mode, ttl, wait, metadata }), metadata);
   }
 
   async #try(name: string, mode: LockMode): Promise<void> {
@@ -130,16 +147,24 @@ export class Users {
     const { locks, observer, dice, ttlMs } = this.#load;
     const weight = dice.whole(1, 2);
     const semaphore = locks.semaphore(name, permits);
+    // A lock of the same name is another thing.
+    const recorded = `${name}${permitsMark}`;
     if (dice.chance(0.4)) {
-      const attempt = observer.ask("try", name, { weight, permits, ttl: ttlMs });
-      return this.#hold("try", attempt, semaphore.tryAcquire({ weight, ttl: ttlMs }));
+      const attempt = observer.ask("try", recorded, { weight, permits, ttl: ttlMs });
+      return this.#hold("try", attempt, semaphore.tryAcquire({ weight, ttl: ttlMs }), undefined, true);
     }
     const { wait, ttl } = this.#patience();
-    const attempt = observer.ask("acquire", name, { weight, permits, ttl });
-    return this.#hold("acquire", attempt, semaphore.acquire({ weight, ttl, wait }));
+    const attempt = observer.ask("acquire", recorded, { weight, permits, ttl });
+    return this.#hold("acquire", attempt, semaphore.acquire({ weight, ttl, wait }), undefined, true);
   }
 
-  async #hold(f: "acquire" | "try", attempt: string, asked: Promise<Lock | null>): Promise<void> {
+  async #hold(
+    f: "acquire" | "try",
+    attempt: string,
+    asked: Promise<Lock | null>,
+    metadata?: string,
+    counted = false,
+  ): Promise<void> {
     const { observer } = this.#load;
     let lock: Lock | null;
     try {
@@ -148,8 +173,8 @@ export class Users {
       return observer.refused(f, attempt, error);
     }
     if (lock === null) return observer.busy(attempt);
-    const handle = observer.granted(f, attempt, lock);
-    await this.#work(handle);
+    const handle = observer.granted(f, attempt, lock, metadata);
+    await this.#work(handle, counted);
     await this.#release([handle], () => handle.lock.release());
   }
 
@@ -187,21 +212,35 @@ export class Users {
   async #query(lock: string): Promise<void> {
     const { locks, observer } = this.#load;
     const call = observer.next();
+    const before = observer.holding(lock);
     observer.record({ f: "query", type: "invoke", lock, call });
     try {
       const { held, pending } = await locks.query({ prefix: lock });
-      const tokens = (infos: typeof held): bigint[] =>
-        infos.flatMap(({ name, token }) => (name === lock ? [token] : []));
-      observer.record({
-        f: "query",
-        type: "ok",
-        lock,
-        call,
-        holders: tokens(held),
-        waiters: tokens(pending),
-      });
+      const isLock = ({ name, permits: some }: LockInfo): boolean => name === lock && some === undefined;
+      const tokens = (infos: readonly LockInfo[]): bigint[] => infos.filter(isLock).map(({ token }) => token);
+      const [holders, waiters] = [tokens(held), tokens(pending)];
+      observer.record({ f: "query", type: "ok", lock, call, holders, waiters });
+      this.#compare(lock, before, held);
+      const foreign = [...held, ...pending].find(({ name }) => !name.startsWith(lock));
+      if (foreign !== undefined) observer.violate("A1", `a listing of ${lock} shows ${foreign.name}`);
     } catch (error) {
       observer.record({ f: "query", type: "info", lock, call, detail: observer.explain(error) });
+    }
+  }
+
+  /** What is shown of locks that were held all the while is what was asked for. */
+  #compare(name: string, before: readonly Handle[], held: readonly LockInfo[]): void {
+    const { locks, observer } = this.#load;
+    const still = new Set(observer.holding(name));
+    for (const handle of before) {
+      const { lock, metadata } = handle;
+      const info = held.find((one) => one.name === name && one.token === lock.token);
+      if (!still.has(handle) || info === undefined) continue;
+      const shown = [info.mode, info.clientId, info.owner.label, info.metadata];
+      const asked = [lock.mode, locks.clientId, observer.proc, metadata];
+      if (shown.some((each, index) => each !== asked[index])) {
+        observer.violate("A1", `a listing shows ${JSON.stringify(shown)} for ${JSON.stringify(asked)}`);
+      }
     }
   }
 
@@ -215,11 +254,11 @@ export class Users {
    * Reads where the logs end, works for a while, and writes there: what two at once would do wrong. Some users stop when
    * they see that the lock is lost; others go on, and the fence has to stop them.
    */
-  async #work(handle: Handle): Promise<void> {
+  async #work(handle: Handle, counted = false): Promise<void> {
     const { dice, ttlMs, observer, fenced, unfenced } = this.#load;
     if (this.#isCalm()) return sleep(dice.between(0, 40));
     const { name, lock } = handle;
-    const exclusive = lock.mode === "exclusive" && !name.endsWith(poolMark);
+    const exclusive = lock.mode === "exclusive" && !counted;
     const heedful = dice.chance(0.6);
     const places = exclusive
       ? await Promise.all([fenced.read(name, lock.token), unfenced.read(name, lock.token)])
