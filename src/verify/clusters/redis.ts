@@ -159,7 +159,7 @@ export async function redlockCluster(): Promise<Cluster> {
     usual: ["server-pause", "server-kill"],
     stop: async () => {
       await Promise.all(nodes.map(({ server }) => server.remove()));
-      await Promise.all(shims.map((shim) => shim?.remove()));
+      await Promise.all(shims.map(async (shim) => shim?.remove()));
     },
   };
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { endWithUs } from "../servers/server-process.ts";
 import type { ClientTask, News, Order } from "./client-process.ts";
 import { RemoteResource } from "./resource-client.ts";
 import { Route } from "./routes.ts";
@@ -19,9 +20,7 @@ function start(module: string, args: readonly string[] = []): ChildProcess {
     // What the store is not fit for is said once, by the parent.
     env: { ...process.env, NODE_NO_WARNINGS: "1" },
   });
-  const atExit = (): void => void child.kill("SIGKILL");
-  process.on("exit", atExit);
-  child.on("exit", () => process.off("exit", atExit));
+  endWithUs(child);
   return child;
 }
 

@@ -16,6 +16,8 @@ export interface Circumstances {
   readonly mixedLists: string | null;
   /** How long a waiter may wait once all is healed. */
   readonly waitMs: number;
+  /** How long one may wait in the calm opening. */
+  readonly calmWaitMs: number;
 }
 
 /** One invariant, judged. */
@@ -45,9 +47,14 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   const invariants = INVARIANTS.filter((each) => each !== "A1");
   const whole = checkHistory(events, { invariants, waitMs, limit: many });
   const answers = circumstances.mixedLists === null ? events : events.filter(({ f }) => f !== "query");
-  const calm = checkHistory(calmPart(answers), { invariants: ["A1"], limit: many });
+  const calm = checkHistory(calmPart(answers), {
+    invariants: ["A1", "L1"],
+    waitMs: circumstances.calmWaitMs,
+    limit: many,
+  });
   const violations = [...whole.violations, ...calm.violations];
-  const rows = [...whole.checked, ...calm.checked].map(({ invariant, looked }): Row => {
+  const checked = [...whole.checked, ...calm.checked.filter(({ invariant }) => invariant === "A1")];
+  const rows = checked.map(({ invariant, looked }): Row => {
     const found = violations.filter((violation) => violation.invariant === invariant).length;
     const without =
       invariant === "A1" && circumstances.mixedLists !== null ? circumstances.mixedLists : undefined;
@@ -59,7 +66,6 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   }
   const broken = violations.some(({ invariant }) => !waivers.has(invariant));
   const verdict = broken ? "invalid" : doubts.length > 0 ? "unknown" : "valid";
-  const checked = [...whole.checked, ...calm.checked];
   return { rows, result: { verdict, violations, doubts, checked } };
 }
 

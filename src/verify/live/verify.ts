@@ -19,6 +19,7 @@ import { judge, type Judgement, withMore } from "./judge.ts";
 import { Nemesis, type ServerFault } from "./nemesis.ts";
 import { networkFaults, planFaults } from "./plan.ts";
 import { findWay, mixedLists } from "./routes.ts";
+import { calmWaitTtls } from "./workload.ts";
 import { tallyWrites, type WriteTally } from "./tally.ts";
 
 /** What to do. */
@@ -133,6 +134,7 @@ class Run {
       replayed: (nemesis.counts.get("replay") ?? 0) > 0,
       mixedLists: mixedLists(options.url),
       waitMs: this.#waitMs,
+      calmWaitMs: calmWaitTtls * options.ttlMs,
     };
     const missing = possible.filter((fault) => !nemesis.counts.has(fault));
     const doubts = missing.map((fault) => `There was no time for a ${fault}.`);

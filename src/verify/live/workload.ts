@@ -33,6 +33,12 @@ const permitsMark = ", permits";
 /** The part of the name that locks of the calm opening have. */
 export const calmMark = "calm/";
 
+/** So many ttls long are those of the calm opening: whoever is not woken there waits for so long that it shows. */
+const calmTtls = 4;
+
+/** How long anybody may wait in the calm opening, in ttls: the holders before it are short. */
+export const calmWaitTtls = 2;
+
 /** Names that a careless store takes for one: each pair is used together, so that one is busy while the other is free. */
 const confusable: readonly (readonly [string, string])[] = [
   ["q", "Q"],
@@ -246,6 +252,7 @@ export class Users {
 
   #patience(): { wait: number | undefined; ttl: number } {
     const { dice, ttlMs } = this.#load;
+    if (this.#isCalm()) return { wait: undefined, ttl: calmTtls * ttlMs };
     const wait = dice.chance(0.25) ? dice.between(0, 3 * ttlMs) : undefined;
     return { wait, ttl: ttlMs };
   }

@@ -63,6 +63,18 @@ export async function startServer(recipe: Recipe): Promise<ServerProcess> {
   return server;
 }
 
+/** All that run: a process that is cut short leaves no server behind. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** Sees to it that a child does not outlive this process, however that ends but by SIGKILL. */
+export function endWithUs(child: ChildProcess): void {
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+}
+
 /** A server that can be paused, killed and started again with what it has kept in its folder. */
 export class ServerProcess {
   readonly #recipe: Recipe;
@@ -71,13 +83,7 @@ export class ServerProcess {
 
   constructor(recipe: Recipe) {
     this.#recipe = recipe;
-    // A run that is cut short leaves no server behind.
-    process.on("exit", this.#atExit);
   }
-
-  readonly #atExit = (): void => {
-    this.#child?.kill("SIGKILL");
-  };
 
   get folder(): string {
     return this.#recipe.folder;
@@ -125,6 +131,7 @@ export class ServerProcess {
       ...(gid === undefined ? {} : { gid }),
     });
     this.#child = child;
+    endWithUs(child);
     const keep = (chunk: Buffer): void => {
       this.#output = (this.#output + chunk.toString()).slice(-20_000);
     };
@@ -167,7 +174,6 @@ export class ServerProcess {
   /** Ends it and removes its folder. */
   async remove(): Promise<void> {
     await this.kill();
-    process.off("exit", this.#atExit);
     await removeFolder(this.#recipe.folder);
   }
 
