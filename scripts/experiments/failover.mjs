@@ -20,7 +20,7 @@ async function failoverRow({ rounds }, id, { cut, query, label }) {
     rounds,
     lanes,
     open: async () => {
-      const pair = await FailoverPair.start();
+      const pair = await FailoverPair.start({ direct: !cut });
       const setting = { url: `redis://127.0.0.1:${pair.front.port}${query}`, ttlMs, renew: true };
       return { pair, c1: await stage.actor("holdfast", setting), c2: await stage.actor("holdfast", setting) };
     },

@@ -68,7 +68,7 @@ export class Output {
   /** Shows how far something is: a line that is written over on a terminal, nothing elsewhere. Null takes it away. */
   progress(text: string | null): void {
     if (this.stderr.isTTY !== true || this.#options.quiet || this.json) return;
-    const shown = text === null ? "" : cut(this.#options.clean(text), (this.stderr.columns ?? 80) - 1);
+    const shown = text === null ? "" : cut(this.#options.clean(text), (this.stderr.columns || 80) - 1);
     this.stderr.write(`\r\u001b[K${shown}`);
   }
 

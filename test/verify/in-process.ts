@@ -3,12 +3,15 @@
  * a layer in place of the proxies that delays, loses and repeats calls, and clients that are cut off for ever in place of
  * processes that are killed.
  */
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
 import { type Answer, type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { LockError } from "../../src/core/errors.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { semaphoreQueue } from "../../src/core/names.ts";
+import type { ClockedStore } from "../../src/testing/broken/broken.ts";
 import type { ContractStore } from "../../src/testing/store.ts";
 import { History, mergeHistories } from "../../src/verify/history.ts";
 import type { Recording } from "../../src/verify/live/history-file.ts";
@@ -87,29 +90,21 @@ export async function verifyInProcess(
   store: ContractStore,
   options: { readonly seed: number; readonly forMs: number; readonly clients?: number },
 ): Promise<Judgement> {
-  const stopClock = pump(store);
   try {
     return await new Rig(store, options.seed).run(options.forMs, options.clients ?? 4);
   } finally {
-    stopClock();
     await store.close();
   }
 }
 
-/** Lets the store's own clock follow the real one, where it is one that moves only when told. */
-function pump(store: ContractStore): () => void {
-  let last = performance.now();
-  const stopped = new AbortController();
-  const go = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      await sleep(4);
-      const now = performance.now();
-      await store.elapse?.(now - last);
-      last = now;
-    }
+/** A fresh store in memory that lives by the system's clock. */
+export function realMemoryStore(): ClockedStore {
+  const store = randomUUID();
+  return {
+    clock: systemClock,
+    client: () => memoryBackend({ store }),
+    close: async () => {},
   };
-  void go();
-  return () => stopped.abort();
 }
 
 class Rig {

@@ -53,22 +53,31 @@ export class FailoverPair {
   #primary: RedisServer;
   #replica: RedisServer;
   #link: TcpProxy;
+  readonly #direct: boolean;
 
-  private constructor(primary: RedisServer, replica: RedisServer, link: TcpProxy, front: TcpProxy) {
+  private constructor(
+    primary: RedisServer,
+    replica: RedisServer,
+    link: TcpProxy,
+    front: TcpProxy,
+    direct: boolean,
+  ) {
     this.#primary = primary;
     this.#replica = replica;
     this.#link = link;
     this.front = front;
+    this.#direct = direct;
   }
 
-  static async start(): Promise<FailoverPair> {
+  /** Starts it. Without a proxy in between the link cannot be cut, and is as fast as it is. */
+  static async start({ direct = false }: { readonly direct?: boolean } = {}): Promise<FailoverPair> {
     const [primary, replica] = await Promise.all([
       startRedis({ args: quickReplication }),
       startRedis({ args: quickReplication }),
     ]);
     const link = await TcpProxy.start(primary.port);
     const front = await TcpProxy.start(primary.port);
-    const pair = new FailoverPair(primary, replica, link, front);
+    const pair = new FailoverPair(primary, replica, link, front, direct);
     await pair.#follow();
     return pair;
   }
@@ -106,7 +115,8 @@ export class FailoverPair {
   }
 
   async #follow(): Promise<void> {
-    await ask(this.#replica.port, "replicaof", "127.0.0.1", String(this.#link.port));
+    const port = this.#direct ? this.#primary.port : this.#link.port;
+    await ask(this.#replica.port, "replicaof", "127.0.0.1", String(port));
     await replicated(this.#primary.port, 1);
   }
 }

@@ -1,6 +1,6 @@
 /** Numbers of a run that no verdict tells: overlaps, stale writes with and without the fence, false rejects. */
 import type { HistoryEvent } from "../history.ts";
-import type { Grant } from "../trace.ts";
+import { firstFrom, type Grant } from "../trace.ts";
 import { traceHistory } from "../tracer.ts";
 
 /** What a resource did with writes. */
@@ -9,7 +9,7 @@ export interface WriteTally {
   readonly refused: number;
   /** Writes accepted although a later holder had written before. */
   readonly staleAccepted: number;
-  /** Writes refused although their holder was inside its validity. */
+  /** Writes refused although their holder was inside its validity, and nobody was granted the lock after it. */
   readonly falseRejects: number;
   /** Acknowledged values that are missing in the end. */
   readonly lost: number;
@@ -42,7 +42,7 @@ function tally(
     const grant = grants.get(event.attempt ?? "");
     if (event.type !== "ok") {
       refused += 1;
-      if (grant !== undefined && event.i > grant.ok.i && event.i < grant.end) falseRejects += 1;
+      if (grant !== undefined && isRightful(grant, event)) falseRejects += 1;
       continue;
     }
     accepted += 1;
@@ -53,4 +53,12 @@ function tally(
     else highest.set(resource, token);
   }
   return { accepted, refused, staleAccepted, falseRejects, lost };
+}
+
+/** Whether a holder may write: it believes, and it is the last that was granted. */
+function isRightful(grant: Grant, { i }: HistoryEvent): boolean {
+  if (i <= grant.ok.i || i >= grant.end) return false;
+  const { grants } = grant.attempt.lock;
+  const later = grants[firstFrom(grants, grant.ok.i + 1)];
+  return later === undefined || later.ok.i > i;
 }
