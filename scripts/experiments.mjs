@@ -23,6 +23,8 @@ const versions = {
 await main(async () => {
   const asked = readArguments();
   if (asked === null) throw new Failure(usage);
+  // The timers of the library keep no process alive, and an experiment may wait for nothing else.
+  const alive = setInterval(() => {}, 2 ** 30);
   const { output } = await run("git", ["rev-parse", "--short", "HEAD"], { quiet: true });
   for (const { id, title, servers, run: perform } of experiments) {
     if (asked.only !== null && !asked.only.includes(id)) continue;
@@ -39,6 +41,7 @@ await main(async () => {
     const all = { node: process.version, ...Object.fromEntries(told) };
     await keepResult(id, { rows, seconds, on, commit: output.trim(), versions: all });
   }
+  clearInterval(alive);
 });
 
 function readArguments() {

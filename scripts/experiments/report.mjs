@@ -39,7 +39,7 @@ const folder = join(root, "docs", "evidence");
 const file = join(folder, "results.json");
 
 /** @returns {Promise<Record<string, Result>>} */
-export async function readResults() {
+async function readResults() {
   return readFile(file, "utf8").then(JSON.parse, () => ({}));
 }
 

@@ -53,22 +53,24 @@ async function giveOut(url, round) {
   client.on("error", () => {});
   await client.connect();
   await client.query(`CREATE SEQUENCE s${round} CACHE 1`);
-  await client.query(`CREATE TABLE t${round} (n bigint); INSERT INTO t${round} VALUES (0); CHECKPOINT`);
-  await client.query("BEGIN");
-  await client.query(`SELECT nextval('s${round}')`);
-  await client.query("ROLLBACK");
-  let [sequence, row] = [0n, 0n];
-  for (let turn = 0; turn < 2; turn += 1) {
-    sequence = BigInt((await client.query(`SELECT nextval('s${round}') AS n`)).rows[0].n);
+  await client.query(`CREATE TABLE t${round} (n bigint); INSERT INTO t${round} VALUES (0)`);
+  let row = 0n;
+  for (let turn = 0; turn < 3; turn += 1) {
     row = BigInt((await client.query(`UPDATE t${round} SET n = n + 1 RETURNING n`)).rows[0].n);
   }
   const locks = await connect(url);
   const lock = await locks.acquire("f", { ttl: "1s" });
   await lock.release();
-  await client.end().catch(() => {});
-  // Not closed in order: the server dies with it.
-  void locks.close().catch(() => {});
-  return { sequence, row, holdfast: lock.token };
+  await locks.close();
+  // The sequence comes last: a commit of anything else would bring its record to the disk.
+  await client.query("CHECKPOINT");
+  await client.query("BEGIN");
+  await client.query(`SELECT nextval('s${round}')`);
+  await client.query("ROLLBACK");
+  await client.query(`SELECT nextval('s${round}')`);
+  const last = await client.query(`SELECT nextval('s${round}') AS n`);
+  void client.end().catch(() => {});
+  return { sequence: BigInt(last.rows[0].n), row, holdfast: lock.token };
 }
 
 /** @param {string} url @param {number} round */

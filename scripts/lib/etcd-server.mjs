@@ -1,2 +1,2 @@
 /** The etcd servers of src/verify/servers for tests and benches, from the build. */
-export { EtcdNode, etcdNode, startEtcd } from "../../dist/verify/servers/etcd.js";
+export { EtcdNode, startEtcd } from "../../dist/verify/servers/etcd.js";

@@ -40,6 +40,9 @@ export interface Judgement {
 
 const many = 1_000_000;
 
+/** How long the search for an order of what happened in the calm opening may be, for one name of some forty calls. */
+const searchSteps = 30_000;
+
 /** Judges a history. */
 export function judge(events: readonly HistoryEvent[], circumstances: Circumstances): Judgement {
   const waivers = waiversOf(circumstances);
@@ -50,6 +53,7 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   const calm = checkHistory(calmPart(answers), {
     invariants: waivers.has("A1") ? ["L1"] : ["A1", "L1"],
     waitMs: circumstances.calmWaitMs,
+    steps: searchSteps,
     limit: many,
   });
   const violations = [...whole.violations, ...calm.violations];

@@ -68,7 +68,7 @@ export class Observer {
     this.pending -= 1;
     this.grants += 1;
     const { t, validUntil } = readValidity(lock);
-    this.record({ f, type: "ok", attempt, token: lock.token, validUntil }, t);
+    this.record({ f, type: "ok", attempt, token: this.#tokenOf(lock), validUntil }, t);
     const handle: Handle = { attempt, name: lock.name, lock, metadata, validUntil, over: false };
     this.#handles.add(handle);
     const lose = (): void => this.loses(handle);
@@ -152,6 +152,13 @@ export class Observer {
   /** What is held now of a name. */
   holding(name: string): readonly Handle[] {
     return [...this.#handles].filter((handle) => handle.name === name);
+  }
+
+  /** A token that is a number has lost digits, or will. */
+  #tokenOf({ token }: { readonly token: unknown }): bigint {
+    if (typeof token === "bigint") return token;
+    this.violate("M2", `A token is a ${typeof token}.`);
+    return BigInt(String(token));
   }
 
   #look(handle: Handle): void {

@@ -60,7 +60,7 @@ export function findWay(url: string): WayFinding {
 }
 
 /** The servers that an address names. */
-export function targetsOf(url: string): readonly Target[] {
+function targetsOf(url: string): readonly Target[] {
   const [, scheme = "", , hosts = ""] = form.exec(url) ?? [];
   const port = schemes[scheme]?.port ?? 0;
   return hosts.split(",").map((text) => {

@@ -78,7 +78,7 @@ export async function verifyStore(options: VerifyOptions): Promise<Verified> {
 }
 
 /** Which faults cannot be had with a store, and why. */
-export function impossibleFaults(url: string, faults: readonly string[]): ReadonlyMap<string, string> {
+function impossibleFaults(url: string, faults: readonly string[]): ReadonlyMap<string, string> {
   const { closed, noReplay } = findWay(url);
   const found = new Map<string, string>();
   for (const fault of faults) {
@@ -89,6 +89,12 @@ export function impossibleFaults(url: string, faults: readonly string[]): Readon
 }
 
 const longestStartMs = 60_000;
+
+/** What is left in the store. */
+interface Left {
+  readonly queues: number;
+  readonly entries: number;
+}
 
 class Run {
   readonly #options: VerifyOptions;
@@ -159,7 +165,7 @@ class Run {
     await Promise.all(this.#resources.map((resource) => resource.stop()));
     const backend = this.#backend;
     if (backend !== null) {
-      await this.#sweep(backend, true).catch(() => 0);
+      await this.#sweep(backend, true).catch(() => {});
       await backend.close().catch(() => {});
     }
     await removeFolder(this.#folder);
@@ -240,7 +246,7 @@ class Run {
   /** Reads the resources once more, and looks what was left behind. */
   async #close(ended: readonly (Ended | null)[]): Promise<void> {
     await Promise.all(this.#resources.map(({ connection }) => connection.end()));
-    const leaks: Record<string, number> = { entries: await this.#entriesLeft() };
+    const leaks: Record<string, number> = { ...(await this.#left()) };
     for (const said of ended) {
       for (const [kind, count] of Object.entries(said?.leaks ?? {})) leaks[kind] = (leaks[kind] ?? 0) + count;
     }
@@ -249,32 +255,33 @@ class Run {
   }
 
   /** Entries of clients that were killed live until their ttl is over, and a lease or session may be longer. */
-  async #entriesLeft(): Promise<number> {
+  async #left(): Promise<Left> {
     const backend = this.#backend;
-    if (backend === null) return 0;
+    if (backend === null) return { queues: 0, entries: 0 };
     const until = performance.now() + 3 * this.#options.ttlMs + 10_000;
     for (;;) {
       const left = await this.#sweep(backend, false);
-      if (left === 0 || performance.now() > until) return left;
+      if (left.queues === 0 || performance.now() > until) return left;
       await this.#unlessAborted(sleep(200));
     }
   }
 
-  /** Counts the entries of this run's own names, and takes them out if told so. */
-  async #sweep(backend: Backend, remove: boolean): Promise<number> {
-    if (!isBrowsable(backend)) return 0;
+  /** Counts what there is of this run's own names, and takes it out if told so. */
+  async #sweep(backend: Backend, remove: boolean): Promise<Left> {
+    if (!isBrowsable(backend)) return { queues: 0, entries: 0 };
     const found = await Promise.all([
       backend.queues(this.#prefix),
       backend.queues(semaphoreQueue(this.#prefix)),
     ]);
+    const queues = found.flat();
     let entries = 0;
-    for (const queue of found.flat()) {
+    for (const queue of queues) {
       for (const { id } of await backend.list(queue)) {
         entries += 1;
         if (remove) await backend.remove(queue, id, true);
       }
     }
-    return entries;
+    return { queues: queues.length, entries };
   }
 
   async #recorded(fleet: Fleet): Promise<readonly HistoryEvent[]> {
