@@ -1,7 +1,16 @@
 /** How vitest runs the tests; which servers they need and what is built before is left to scripts/test.mjs. */
+import { fileURLToPath } from "node:url";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
+const root = fileURLToPath(new URL("./", import.meta.url));
+
 const config: ViteUserConfig = defineConfig({
+  // Scripts take what src has from the build; tests take it as it is, so that they need no build for it.
+  resolve: {
+    alias: [
+      { find: /^.*\/dist\/verify\/servers\/(.*)\.js$/, replacement: `${root}src/verify/servers/$1.ts` },
+    ],
+  },
   test: {
     include: ["test/**/*.test.ts"],
     // The contract suite is for every test runner: it takes describe and it from the global scope.

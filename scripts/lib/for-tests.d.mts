@@ -29,16 +29,6 @@ export interface EtcdNode extends ServerProcess {
   metric(name: string): Promise<number>;
 }
 
-export interface EtcdPlace {
-  readonly name: string;
-  readonly folder: string;
-  readonly client: string;
-  readonly peer: string;
-  readonly members: string;
-  readonly run?: readonly string[];
-}
-
-export function etcdNode(place: EtcdPlace, options?: EtcdOptions): EtcdNode;
 export function startEtcd(count: number, options?: EtcdOptions): Promise<EtcdNode[]>;
 
 export interface Lane {

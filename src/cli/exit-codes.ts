@@ -4,6 +4,7 @@
 export const exitCodes = {
   ok: 0,
   no: 1,
+  unknown: 2,
   usage: 64,
   unavailable: 69,
   bug: 70,

@@ -101,6 +101,22 @@ export const messages = {
   },
   "not-evicted": { exit: "no", text: "nothing was evicted" },
   "store-problem": { exit: "no", text: "the store <store> has a problem: see above" },
+  "verify-invalid": {
+    exit: "no",
+    text: "<store> did not keep what it promises: <what>",
+    hint: "<report> shows how; --seed <seed> brings the same faults again",
+  },
+  "verify-unknown": {
+    exit: "unknown",
+    text: "nothing certain can be said about <store>: <reason>",
+    hint: "that is not a pass: give it more time, or fewer faults",
+  },
+  "cluster-unavailable": {
+    exit: "unavailable",
+    text: "the servers of <cluster> could not be started: <reason>",
+    hint: "install them, or give a store of yours with --store",
+  },
+  "fault-impossible": { exit: null, text: "<fault> cannot be had here: <reason>" },
   "losing-soon": {
     exit: null,
     text: "<name> is about to be lost: <reason>; the command gets SIGTERM now, and SIGKILL in <grace>",

@@ -1,5 +1,5 @@
 /** Where the CLI writes: data to stdout, messages to stderr, as text for people or as one JSON object per line. */
-import { printable } from "./human.ts";
+import { cut, printable } from "./human.ts";
 import { type Message, message, type MessageId, type Values } from "./messages.ts";
 
 /** The part of a stream that is used; a terminal also has a size. */
@@ -63,6 +63,13 @@ export class Output {
   /** Says an event for machines: only with --json, and on stderr, since stdout belongs to the command that runs. */
   event(value: object): void {
     if (this.json) this.stderr.write(`${this.#options.clean(toJson(value))}\n`);
+  }
+
+  /** Shows how far something is: a line that is written over on a terminal, nothing elsewhere. Null takes it away. */
+  progress(text: string | null): void {
+    if (this.stderr.isTTY !== true || this.#options.quiet || this.json) return;
+    const shown = text === null ? "" : cut(this.#options.clean(text), (this.stderr.columns || 80) - 1);
+    this.stderr.write(`\r\u001b[K${shown}`);
   }
 
   /** Shows a message on stderr. */

@@ -2,8 +2,9 @@
  * The report: one HTML file that shows a history and what was found in it, to be opened anywhere. It asks the network
  * for nothing and says so to the browser; names in it are other people's text and are escaped.
  */
-import type { CheckResult, Checked } from "./checker.ts";
+import type { CheckResult } from "./checker.ts";
 import { HistoryError, type HistoryEvent } from "./history.ts";
+import { MEANINGS } from "./meanings.ts";
 import { drawTimeline, LOCK_COLOURS } from "./report/draw.ts";
 import { escapeHtml } from "./report/escape.ts";
 import { layOut } from "./report/layout.ts";
@@ -24,20 +25,6 @@ export interface ReportOptions {
    */
   readonly operations?: number;
 }
-
-const MEANINGS: Readonly<Record<Checked["invariant"], string>> = {
-  M1: "No two conflicting holders at once",
-  M2: "Tokens are distinct and grow",
-  M3: "The resource accepts no stale write",
-  M4: "No acknowledged write is lost",
-  M5: "Re-entry keeps its token; only the owner releases",
-  M6: "Held means held",
-  F1: "Nobody is overtaken",
-  L1: "Waiters are served once faults are healed",
-  L2: "Nothing is left behind",
-  L3: "Every call ended",
-  A1: "Answers about state are true",
-};
 
 /** Renders a history and the result of checking it as one self-contained HTML page. */
 export function renderReport(

@@ -5,7 +5,7 @@ import { etcdBackend } from "../../src/backends/etcd/index.ts";
 import { connect } from "../../src/connect.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { keys, leases } from "../helpers/etcd-store.ts";
-import { canMakeNamespaces, SplitCluster } from "../helpers/etcd-netns.ts";
+import { canMakeNamespaces, SplitCluster } from "../../src/verify/servers/etcd-split.ts";
 import { leaderOf } from "../helpers/etcd.ts";
 import { Recorded } from "../helpers/recorded.ts";
 

@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
-import { steppedClock } from "../../scripts/lib/stepped-clock.mjs";
 import { redisBackend, type RedisBackend } from "../../src/backends/redis/index.ts";
 import { LockManager } from "../../src/core/manager.ts";
+import { ClockShim } from "../../src/verify/servers/clock-shim.ts";
 
 const hourMs = 3_600_000;
-let clock: Awaited<ReturnType<typeof steppedClock>>;
+let clock: ClockShim;
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let backend: RedisBackend;
 let managers: readonly [LockManager, LockManager];
@@ -15,7 +15,10 @@ const warnings: string[] = [];
 const keep = (warning: Error): void => void warnings.push(`${warning.name} ${warning.message}`);
 
 beforeAll(async () => {
-  clock = await steppedClock();
+  const built = await ClockShim.build();
+  if (built === null)
+    throw new Error("a clock that can be set needs Linux and a C compiler: apt-get install gcc");
+  clock = built;
   process.on("warning", keep);
 });
 afterAll(async () => {
@@ -24,8 +27,8 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await clock.step(0);
-  redis = await startRedis({ env: clock.env });
+  await clock.set(0);
+  redis = await startRedis({ env: { ...process.env, ...clock.env } });
   const open = (): RedisBackend =>
     redisBackend({ url: `redis://127.0.0.1:${redis.port}`, deadlineMs: 2_000 });
   backend = open();
@@ -47,7 +50,7 @@ describe("a step forward", () => {
   it("ends locks early, as the docs say: another may hold, with a higher token, until the first hears of it", async () => {
     const [a, b] = managers;
     const first = await a.acquire("a");
-    await clock.step(hourMs);
+    await clock.set(hourMs);
     const second = await b.tryAcquire("a");
     expect([first.held, second?.held]).toEqual([true, true]);
     expect(second?.token).toBeGreaterThan(first.token);
@@ -59,7 +62,7 @@ describe("a step forward", () => {
 
   it("is seen, told and shown, and nothing is refused for it", async () => {
     expect(await clockFinding()).toBe("ok: no step seen");
-    await clock.step(hourMs);
+    await clock.set(hourMs);
     for (const locks of managers) await (await locks.acquire("b")).release();
     expect(await clockFinding()).toBe("warning: stepped once");
     expect(warnings).toEqual([
@@ -78,7 +81,7 @@ describe("a step back", () => {
     const first = await a.acquire("a");
     const waiting = b.acquire("a");
     while ((await a.query()).pending.length < 1) await sleep(10);
-    await clock.step(-hourMs);
+    await clock.set(-hourMs);
     await sleep(1_500);
     expect(first.held).toBe(true);
     expect(await first.release()).toBe("released");
@@ -94,7 +97,7 @@ describe("a step back", () => {
   });
 
   it("is seen, told and shown", async () => {
-    await clock.step(-hourMs);
+    await clock.set(-hourMs);
     await managers[0].request("b", () => {});
     expect(await clockFinding()).toBe("warning: stepped once");
     expect(warnings).toEqual([expect.stringMatching(/stepped back by (3600|3599\.\d) s/)]);

@@ -8,6 +8,7 @@ import { migrate } from "./migrate.ts";
 import { release } from "./release.ts";
 import { run } from "./run.ts";
 import { show } from "./show.ts";
+import { verify } from "./verify.ts";
 import { watch } from "./watch.ts";
 
 /** Every command there is. */
@@ -19,6 +20,7 @@ export const commands: readonly Command[] = [
   release,
   doctor,
   migrate,
+  verify,
   completionCommand(() => commands),
   helpCommand(() => commands),
 ];

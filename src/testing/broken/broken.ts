@@ -7,6 +7,7 @@ import {
   isBrowsable,
   type Snapshot,
 } from "../../core/backend.ts";
+import type { Clock } from "../../core/clock.ts";
 import { settle } from "../manual-clock.ts";
 import { manualMemoryStore } from "../memory-store.ts";
 import type { ContractStore } from "../store.ts";
@@ -14,11 +15,12 @@ import type { ContractStore } from "../store.ts";
 /** A backend with one defect, which some case of the contract must catch. */
 export interface Broken {
   readonly name: string;
-  /** A fresh store, broken. */
-  readonly open: () => ContractStore;
+  /** A fresh store, broken; one whose time moves only when told, unless another is given. */
+  readonly open: (store?: ClockedStore) => ContractStore;
 }
 
-type Clocked = ReturnType<typeof manualMemoryStore>["clock"];
+/** A store of the memory backend and the clock that it lives by. */
+export type ClockedStore = ContractStore & { readonly clock: Clock };
 
 /** What a defect can do: see a backend that works and change some of its calls. */
 export type Changes = Partial<Omit<Backend & Browsable, "name">>;
@@ -26,10 +28,9 @@ export type Changes = Partial<Omit<Backend & Browsable, "name">>;
 /** Makes a broken backend: `defect` is called once for each store, what it gives once for each client. */
 export function brokenBy(
   name: string,
-  defect: (clock: Clocked) => (inner: Backend & Browsable) => Changes,
+  defect: (clock: Clock) => (inner: Backend & Browsable) => Changes,
 ): Broken {
-  const open = (): ContractStore => {
-    const store = manualMemoryStore();
+  const open = (store: ClockedStore = manualMemoryStore()): ContractStore => {
     const change = defect(store.clock);
     const client = async (): Promise<Backend> => through(await store.client(), change);
     return { ...store, client };

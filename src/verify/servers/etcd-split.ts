@@ -1,7 +1,8 @@
 /** Three etcd nodes in three network namespaces on a bridge of their own, whose links can be cut one by one. Linux, root. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { type EtcdNode, etcdNode, makeFolder } from "../../scripts/lib/for-tests.mjs";
+import { type EtcdNode, etcdNode } from "./etcd.ts";
+import { makeFolder } from "./server-process.ts";
 
 const execute = promisify(execFile);
 const ip = (command: string): Promise<unknown> => execute("ip", command.split(" "));

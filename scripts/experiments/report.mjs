@@ -1,0 +1,143 @@
+/** Results of experiments: kept as JSON, shown as a page with tables and plots. What they are about is left to plan.mjs. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { root } from "../lib/run.mjs";
+import { drawBars } from "./plots.mjs";
+import { experiments } from "./plan.mjs";
+import { upperBound } from "./stage.mjs";
+
+/**
+ * @typedef {object} Context
+ * @property {number} rounds
+ */
+
+/**
+ * @typedef {object} Row what one variant of an experiment has shown
+ * @property {string} label
+ * @property {number} rounds
+ * @property {number} ttlMs
+ * @property {number} [doubleGrants]
+ * @property {number} [tokensBack]
+ * @property {number} [staleUnfenced]
+ * @property {number} [staleFenced]
+ * @property {number} [refused]
+ * @property {number} [falseRejects]
+ * @property {string} [sha256]
+ * @property {Record<string, string | number>} extra
+ */
+
+/**
+ * @typedef {object} Result
+ * @property {readonly Row[]} rows
+ * @property {number} seconds
+ * @property {string} on the day
+ * @property {string} commit
+ * @property {Record<string, string>} versions
+ */
+
+const folder = join(root, "docs", "evidence");
+const file = join(folder, "results.json");
+
+/** @returns {Promise<Record<string, Result>>} */
+async function readResults() {
+  return readFile(file, "utf8").then(JSON.parse, () => ({}));
+}
+
+/** Keeps a result beside those of the other experiments, and writes the page anew. @param {string} id @param {Result} result */
+export async function keepResult(id, result) {
+  await mkdir(folder, { recursive: true });
+  const results = { ...(await readResults()), [id]: result };
+  const sorted = Object.fromEntries(
+    experiments.flatMap(({ id: each }) => (results[each] === undefined ? [] : [[each, results[each]]])),
+  );
+  await writeFile(file, `${JSON.stringify(sorted, null, 2)}\n`);
+  await writePage(sorted);
+}
+
+/** @param {Record<string, Result>} results */
+async function writePage(results) {
+  const parts = [];
+  for (const { id, title, question, expected } of experiments) {
+    const result = results[id];
+    const head = `## ${id}: ${title}\n\n${question} ${expected}`;
+    if (result === undefined) {
+      parts.push(`${head}\n\nNot run yet: \`npm run experiments -- --only ${id}\``);
+      continue;
+    }
+    const plot = await plotOf(id, result);
+    parts.push(`${head}\n\n${plot}${tableOf(result)}\n\n${footOf(result)}`);
+  }
+  await writeFile(join(root, "docs", "evidence.md"), `${opening}\n\n${parts.join("\n\n")}\n`);
+}
+
+const opening = `# Evidence
+
+Each famous failure of distributed locks, made to happen with real servers, and counted. This page is written by
+
+\`\`\`sh
+npm run experiments                  # all, 200 rounds each
+npm run experiments -- --full        # all, 1,000 rounds each
+npm run experiments -- --only a1,b1  # some
+\`\`\`
+
+Clients are processes of their own; the resources that they write to are, too, and their own record is the truth about writes. The fenced one
+refuses a token below the highest that it has seen; the unfenced one takes everything. A **double grant** is an overlap of two validity
+intervals, found by [the checker](verify.md); a library that does not say until when it believes counts as believing until it says otherwise. A **stale write** is one that is accepted after a later holder has written. A **false reject** is a
+write that the fence refuses although its holder is inside its validity. Behind each count stands the 95 % upper bound of the rate:
+"0 (< 1.5 %)" does not say never. Where a library has no tokens, the harness numbers its grants, so that stale writes can be counted, and the fenced
+resource is left out. Raw histories are kept in \`.cache/experiments\`; their checksums are below. What a store cannot promise is shown
+here, not hidden; what it can is in [the guarantees](guarantees.md).`;
+
+/** @param {Result} result */
+function tableOf({ rows }) {
+  const counts = /** @type {const} */ ([
+    ["double grants", "doubleGrants"],
+    ["stale writes accepted without the fence", "staleUnfenced"],
+    ["with the fence", "staleFenced"],
+    ["refused by the fence", "refused"],
+    ["false rejects", "falseRejects"],
+    ["tokens that went back", "tokensBack"],
+  ]);
+  const shown = counts.filter(([, key]) => rows.some((row) => row[key] !== undefined));
+  const extras = [...new Set(rows.flatMap(({ extra }) => Object.keys(extra)))];
+  const head = ["", "rounds", "ttl", ...shown.map(([title]) => title), ...extras];
+  const lines = rows.map((row) => [
+    row.label,
+    String(row.rounds),
+    row.ttlMs === 0 ? "–" : `${row.ttlMs} ms`,
+    ...shown.map(([, key]) => withBound(row, key)),
+    ...extras.map((key) => String(row.extra[key] ?? "–")),
+  ]);
+  const line = (/** @type {readonly string[]} */ cells) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...lines.map(line)].join("\n");
+}
+
+/** @param {Row} row @param {keyof Row} key */
+function withBound(row, key) {
+  const count = row[key];
+  if (typeof count !== "number") return "–";
+  const unfenced = key === "staleFenced" || key === "refused" || key === "falseRejects";
+  if (unfenced && !row.label.startsWith("holdfast")) return "–";
+  if (key === "refused") return String(count);
+  const bound = upperBound(count, row.rounds);
+  return `${count} (${bound >= 1 ? "≤ 100" : `< ${(100 * bound).toPrecision(2)}`} %)`;
+}
+
+/** @param {Result} result */
+function footOf({ rows, seconds, on, commit, versions }) {
+  const made = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const sums = rows.flatMap(({ label, sha256 }) =>
+    sha256 === undefined ? [] : [`${label} \`${sha256.slice(0, 16)}\``],
+  );
+  const histories = sums.length === 0 ? "" : ` Histories (SHA-256, first 16): ${sums.join(", ")}.`;
+  return `_${on}, commit ${commit}, ${Math.round(seconds)} s. ${made.join(", ")}.${histories}_`;
+}
+
+/** @param {string} id @param {Result} result */
+async function plotOf(id, { rows }) {
+  if (!rows.some(({ staleUnfenced, doubleGrants }) => (staleUnfenced ?? 0) + (doubleGrants ?? 0) > 0))
+    return "";
+  const name = `${id}.svg`;
+  await writeFile(join(folder, name), drawBars(rows));
+  return `![${id}: share of rounds](evidence/${name})\n\n`;
+}

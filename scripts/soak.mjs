@@ -1,0 +1,108 @@
+/** npm run soak: Redis and etcd for a long time, a fault every 5 to 30 seconds; promises hold, memory stays flat, nothing is left. Runs on dist. */
+import { parseArgs } from "node:util";
+import { durationMs } from "../dist/core/duration.js";
+import { clusters } from "../dist/verify/clusters/index.js";
+import { clientFaults } from "../dist/verify/live/plan.js";
+import { verifyStore } from "../dist/verify/live/verify.js";
+import { Failure, main } from "./lib/run.mjs";
+
+const usage = `npm run soak -- [--for 20m] [--seed N] [--only redis,etcd]`;
+
+/** By how much memory may differ between the second quarter of a run and its last, beyond which it counts as growing. */
+const growth = { factor: 1.25, bytes: 16 * 2 ** 20 };
+
+await main(async () => {
+  const { forMs, seed, only } = readArguments();
+  console.log(`Soaking ${only.join(" and ")} for ${Math.round(forMs / 1_000)} s, seed ${seed}`);
+  const results = await Promise.all(only.map((name) => soak(name, forMs, seed)));
+  const failed = results.flat();
+  if (failed.length > 0) throw new Failure(failed.join("\n"));
+  console.log("All promises held, memory stayed flat, nothing was left.");
+});
+
+function readArguments() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        for: { type: "string", default: "20m" },
+        seed: { type: "string", default: String(Math.floor(Math.random() * 1e9)) },
+        only: { type: "string", default: "redis,etcd" },
+      },
+    });
+    const only = values.only.split(",").filter((name) => name === "redis" || name === "etcd");
+    if (only.length === 0) throw new RangeError(values.only);
+    return {
+      forMs: durationMs(values.for, { option: "--for", leastMs: 10_000 }),
+      seed: Number(values.seed),
+      only,
+    };
+  } catch (error) {
+    throw new Failure(`${String(error)}\n${usage}`);
+  }
+}
+
+/**
+ * Gives what went wrong.
+ *
+ * @param {"redis" | "etcd"} name
+ * @param {number} forMs
+ * @param {number} seed
+ */
+async function soak(name, forMs, seed) {
+  const cluster = await clusters[name]();
+  try {
+    let toldAt = performance.now();
+    const verified = await verifyStore({
+      url: cluster.url,
+      forMs,
+      clients: 5,
+      faults: [...clientFaults.filter((fault) => fault !== "replay"), ...cluster.usual],
+      servers: cluster.faults,
+      seed,
+      ttlMs: 3_000,
+      gapMs: [5_000, 30_000],
+      onProgress: ({ elapsedMs, grants, faults }) => {
+        if (performance.now() - toldAt < 60_000) return;
+        toldAt = performance.now();
+        console.log(`${name}: ${Math.round(elapsedMs / 1_000)} s, ${grants} grants, ${faults} faults`);
+      },
+    });
+    const { judgement, grants, losses, faults, samples } = verified;
+    const brought = [...faults].map(([fault, count]) => `${count} ${fault}`).join(", ");
+    console.log(`${name} (${cluster.version}): ${grants} grants, ${losses} losses; ${brought}`);
+    const problems = judgement.result.violations.map(
+      ({ invariant, message }) => `${name}: ${invariant}: ${message}`,
+    );
+    // A short soak has no time for each fault, which is no fault of the store.
+    if (judgement.result.verdict === "unknown" && forMs >= 600_000) problems.push(...judgement.result.doubts);
+    for (const [proc, measured] of samples)
+      problems.push(...memoryProblems(`${name} ${proc}`, measured, forMs));
+    return problems;
+  } finally {
+    await cluster.stop();
+  }
+}
+
+/**
+ * Looks at a client that lived for most of the time.
+ *
+ * @param {string} who
+ * @param {readonly import("../dist/verify/live/fleet.js").Measured[]} measured
+ * @param {number} forMs
+ */
+function memoryProblems(who, measured, forMs) {
+  const lived = (measured.at(-1)?.atMs ?? 0) - (measured[0]?.atMs ?? 0);
+  if (lived < 0.6 * forMs) return [];
+  const quarter = Math.floor(measured.length / 4);
+  const heapOf = (/** @type {typeof measured} */ part) => median(part.map(({ heap }) => heap));
+  const [early, late] = [heapOf(measured.slice(quarter, 2 * quarter)), heapOf(measured.slice(3 * quarter))];
+  const mebibytes = (/** @type {number} */ bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  console.log(`${who}: heap ${mebibytes(early)} in the second quarter, ${mebibytes(late)} in the last`);
+  if (late < early * growth.factor || late - early < growth.bytes) return [];
+  return [`${who}: the heap grew from ${mebibytes(early)} to ${mebibytes(late)}`];
+}
+
+/** @param {number[]} values */
+function median(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}

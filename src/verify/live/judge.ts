@@ -1,0 +1,124 @@
+/** Judges the history of a run: what the store promises must hold; what it does not promise is counted and shown all the same. */
+import type { Fault, Traits } from "../../core/backend.ts";
+import { checkHistory, type CheckResult, INVARIANTS } from "../checker.ts";
+import type { Invariant, Violation } from "../checks/check.ts";
+import { type HistoryEvent, renumber } from "../history.ts";
+import { calmMark } from "./workload.ts";
+
+/** What happened, as far as promises depend on it. */
+export interface Circumstances {
+  readonly traits: Traits;
+  /** Faults of the store. */
+  readonly suffered: ReadonlySet<Fault>;
+  /** Requests were executed twice. */
+  readonly replayed: boolean;
+  /** Why listings need not show one moment; null if they do. */
+  readonly mixedLists: string | null;
+  /** How long a waiter may wait once all is healed. */
+  readonly waitMs: number;
+  /** How long one may wait in the calm opening. */
+  readonly calmWaitMs: number;
+}
+
+/** One invariant, judged. */
+export interface Row {
+  readonly invariant: Invariant;
+  readonly looked: number;
+  readonly found: number;
+  /** Why it is not promised here; null if it is. */
+  readonly waived: string | null;
+  /** What was left out of it, and why. */
+  readonly without?: string | undefined;
+}
+
+/** What came out. */
+export interface Judgement {
+  readonly rows: readonly Row[];
+  /** All violations, those of promises that were not made too; the verdict is about the others. */
+  readonly result: CheckResult;
+}
+
+const many = 1_000_000;
+
+/** How long the search for an order of what happened in the calm opening may be, for one name of some forty calls. */
+const searchSteps = 30_000;
+
+/** Judges a history. */
+export function judge(events: readonly HistoryEvent[], circumstances: Circumstances): Judgement {
+  const waivers = waiversOf(circumstances);
+  const { waitMs } = circumstances;
+  const invariants = INVARIANTS.filter((each) => each !== "A1");
+  const whole = checkHistory(events, { invariants, waitMs, limit: many });
+  const answers = circumstances.mixedLists === null ? events : events.filter(({ f }) => f !== "query");
+  const calm = checkHistory(calmPart(answers), {
+    invariants: waivers.has("A1") ? ["L1"] : ["A1", "L1"],
+    waitMs: circumstances.calmWaitMs,
+    steps: searchSteps,
+    limit: many,
+  });
+  const violations = [...whole.violations, ...calm.violations];
+  const checked = [...whole.checked, ...calm.checked.filter(({ invariant }) => invariant === "A1")];
+  const rows = checked.map(({ invariant, looked }): Row => {
+    const found = violations.filter((violation) => violation.invariant === invariant).length;
+    const without =
+      invariant === "A1" && circumstances.mixedLists !== null ? circumstances.mixedLists : undefined;
+    return { invariant, looked, found, waived: waivers.get(invariant) ?? null, without };
+  });
+  const doubts = [...whole.doubts, ...calm.doubts];
+  if (!rows.some(({ invariant, looked }) => invariant === "M1" && looked > 0)) {
+    doubts.push("Nothing was granted, so that nothing was shown.");
+  }
+  const broken = violations.some(({ invariant }) => !waivers.has(invariant));
+  const verdict = broken ? "invalid" : doubts.length > 0 ? "unknown" : "valid";
+  return { rows, result: { verdict, violations, doubts, checked } };
+}
+
+/** A judgement with violations and doubts that the history alone does not show. */
+export function withMore(
+  { rows, result }: Judgement,
+  violations: readonly Violation[],
+  doubts: readonly string[],
+): Judgement {
+  const counted = rows.map((row) => ({
+    ...row,
+    found: row.found + violations.filter(({ invariant }) => invariant === row.invariant).length,
+  }));
+  const worse = violations.length > 0 ? "invalid" : doubts.length > 0 ? "unknown" : result.verdict;
+  return {
+    rows: counted,
+    result: {
+      ...result,
+      verdict: result.verdict === "invalid" ? "invalid" : worse,
+      violations: [...result.violations, ...violations],
+      doubts: [...result.doubts, ...doubts],
+    },
+  };
+}
+
+/** What is not promised, and why. */
+function waiversOf({ traits, suffered, replayed }: Circumstances): ReadonlyMap<Invariant, string> {
+  const waivers = new Map<Invariant, string>();
+  const waive = (why: string, ...invariants: readonly Invariant[]): void => {
+    for (const invariant of invariants) waivers.set(invariant, why);
+  };
+  if (replayed) waive("a request that came twice may leave an entry that is released later", "M5");
+  if (traits.order === "none") waive("the store keeps no order", "F1", "A1");
+  const apart = traits.exclusivityBrokenBy.filter((fault) => suffered.has(fault));
+  if (apart.length > 0) waive(`not promised after ${apart.join(", ")}`, "M1", "M5", "M6", "F1");
+  const back = traits.tokensRegressAfter.filter((fault) => suffered.has(fault));
+  if (back.length > 0) waive(`not promised after ${back.join(", ")}`, "M2", "M4", "F1");
+  return waivers;
+}
+
+/** All that happened on the locks of the calm opening. */
+function calmPart(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
+  const attempts = new Set<string>();
+  const part = events.filter(({ f, lock, attempt }) => {
+    if (lock?.includes(calmMark) === true) {
+      if (attempt !== undefined) attempts.add(attempt);
+      return true;
+    }
+    return f === "end" || (attempt !== undefined && attempts.has(attempt));
+  });
+  return renumber(part);
+}

@@ -1,0 +1,333 @@
+/**
+ * A run with real processes from beginning to end: starts clients and resources against a store, brings faults by a seed,
+ * heals, waits, looks for what was left behind, and judges what was recorded. Whatever happens, it leaves no process, no
+ * file and no entry of its own behind, and touches no lock that it did not make.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openBackend } from "../../connect.ts";
+import { type Backend, isBrowsable, type Traits } from "../../core/backend.ts";
+import { LockError } from "../../core/errors.ts";
+import { semaphoreQueue } from "../../core/names.ts";
+import type { Violation } from "../checks/check.ts";
+import { History, type HistoryEvent, mergeHistories, type NewEvent } from "../history.ts";
+import { makeFolder, removeFolder } from "../servers/server-process.ts";
+import { Dice } from "../simulate/dice.ts";
+import { type Ended, endsWithin, Fleet, type LiveResource, type Measured, startResource } from "./fleet.ts";
+import { readRecorded } from "./history-file.ts";
+import { judge, type Judgement, withMore } from "./judge.ts";
+import { Nemesis, type ServerFault } from "./nemesis.ts";
+import { networkFaults, planFaults } from "./plan.ts";
+import { findWay, mixedLists } from "./routes.ts";
+import { calmWaitTtls } from "./workload.ts";
+import { tallyWrites, type WriteTally } from "./tally.ts";
+
+/** What to do. */
+export interface VerifyOptions {
+  readonly url: string;
+  readonly forMs: number;
+  readonly clients: number;
+  readonly faults: readonly string[];
+  readonly seed: number;
+  readonly ttlMs: number;
+  /** Faults of servers that may be asked for in `faults`. */
+  readonly servers?: readonly ServerFault[];
+  /** From the start of one fault to the start of the next; by the ttl if not given. */
+  readonly gapMs?: readonly [least: number, most: number];
+  /** How many things a client does at the same time. @default 2 */
+  readonly lanes?: number;
+  /** Ends the run early: what is broken is healed, what is left is taken away, and the promise rejects with its reason. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** Where a run is. */
+export interface Progress {
+  readonly phase: "starting" | "calm" | "faults" | "healing" | "checking";
+  readonly elapsedMs: number;
+  readonly totalMs: number;
+  readonly grants: number;
+  readonly faults: number;
+}
+
+/** What a run has shown. */
+export interface Verified {
+  readonly judgement: Judgement;
+  readonly events: readonly HistoryEvent[];
+  readonly traits: Traits;
+  readonly backend: string;
+  readonly writes: Record<"fenced" | "unfenced", WriteTally>;
+  readonly grants: number;
+  readonly losses: number;
+  /** How often each fault was brought. */
+  readonly faults: ReadonlyMap<string, number>;
+  /** Faults that were asked for and cannot be had here, and why. */
+  readonly impossible: ReadonlyMap<string, string>;
+  /** Memory of the clients over time. */
+  readonly samples: ReadonlyMap<string, readonly Measured[]>;
+}
+
+/** Runs it. Rejects with a LockError if the store cannot be used at all. */
+export async function verifyStore(options: VerifyOptions): Promise<Verified> {
+  const run = new Run(options, await makeFolder("verify"));
+  try {
+    return await run.all();
+  } finally {
+    await run.end();
+  }
+}
+
+/** Which faults cannot be had with a store, and why. */
+function impossibleFaults(url: string, faults: readonly string[]): ReadonlyMap<string, string> {
+  const { closed, noReplay } = findWay(url);
+  const found = new Map<string, string>();
+  for (const fault of faults) {
+    const why = fault === "replay" ? noReplay : networkFaults.some((each) => each === fault) ? closed : null;
+    if (why !== null) found.set(fault, why);
+  }
+  return found;
+}
+
+const longestStartMs = 60_000;
+
+/** What is left in the store. */
+interface Left {
+  readonly queues: number;
+  readonly entries: number;
+}
+
+class Run {
+  readonly #options: VerifyOptions;
+  readonly #folder: string;
+  readonly #prefix = `verify/${randomBytes(6).toString("hex")}/`;
+  readonly #history = new History();
+  readonly #waitMs: number;
+  #backend: Backend | null = null;
+  #fleet: Fleet | null = null;
+  #nemesis: Nemesis | null = null;
+  #resources: readonly LiveResource[] = [];
+  #startedAt = performance.now();
+  #phase: Progress["phase"] = "starting";
+
+  constructor(options: VerifyOptions, folder: string) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#waitMs = 15_000 + 3 * options.ttlMs;
+  }
+
+  async all(): Promise<Verified> {
+    const options = this.#options;
+    this.#backend = await openBackend(options.url);
+    const impossible = impossibleFaults(options.url, options.faults);
+    const possible = options.faults.filter((fault) => !impossible.has(fault));
+    const fleet = await this.#start();
+    const nemesis = new Nemesis(this.#history, fleet, options.servers ?? []);
+    this.#nemesis = nemesis;
+    await this.#suffer(nemesis, possible);
+    this.#phase = "healing";
+    await nemesis.heal();
+    if (nemesis.failure !== null) throw nemesis.failure;
+    const violations = await this.#finish(fleet);
+    const ended = await Promise.all(fleet.all.map((client) => client.ended));
+    await this.#close(ended);
+    this.#phase = "checking";
+    this.#tell();
+    const events = await this.#recorded(fleet);
+    const { traits, name } = this.#backend;
+    const circumstances = {
+      traits,
+      suffered: nemesis.suffered,
+      replayed: (nemesis.counts.get("replay") ?? 0) > 0,
+      mixedLists: mixedLists(options.url),
+      waitMs: this.#waitMs,
+      calmWaitMs: calmWaitTtls * options.ttlMs,
+    };
+    const missing = possible.filter((fault) => !nemesis.counts.has(fault));
+    const doubts = missing.map((fault) => `There was no time for a ${fault}.`);
+    return {
+      judgement: withMore(judge(events, circumstances), violations, doubts),
+      events,
+      traits,
+      backend: name,
+      writes: tallyWrites(events),
+      grants: events.filter(isGrant).length,
+      losses: events.filter(({ f }) => f === "lost").length,
+      faults: nemesis.counts,
+      impossible,
+      samples: new Map(fleet.all.map(({ proc, samples }) => [proc, samples])),
+    };
+  }
+
+  /** Ends and removes all that is left. */
+  async end(): Promise<void> {
+    await this.#nemesis?.heal().catch(() => {});
+    await this.#fleet?.end();
+    await Promise.all(this.#resources.map((resource) => resource.stop()));
+    const backend = this.#backend;
+    if (backend !== null) {
+      await this.#sweep(backend, true).catch(() => {});
+      await backend.close().catch(() => {});
+    }
+    await removeFolder(this.#folder);
+  }
+
+  async #start(): Promise<Fleet> {
+    const options = this.#options;
+    this.#tell();
+    const [fenced, unfenced] = await Promise.all([
+      startResource(this.#folder, "fenced"),
+      startResource(this.#folder, "unfenced"),
+    ]);
+    this.#resources = [fenced, unfenced];
+    const calmMs = this.#calmMs;
+    // The calm opening is counted from now, with a little time for processes to start.
+    const calmUntil = process.hrtime.bigint() + BigInt(Math.round((calmMs + 1_500) * 1e6));
+    const fleet = new Fleet(options.url, this.#folder, {
+      fencedPort: fenced.port,
+      unfencedPort: unfenced.port,
+      prefix: this.#prefix,
+      ttlMs: options.ttlMs,
+      calmUntil,
+      lanes: options.lanes ?? 2,
+      seed: options.seed,
+    });
+    this.#fleet = fleet;
+    await Promise.all(Array.from({ length: options.clients }, (_, place) => fleet.join(place)));
+    await this.#unlessAborted(startedWithin(longestStartMs, fleet));
+    this.#startedAt = performance.now();
+    return fleet;
+  }
+
+  get #calmMs(): number {
+    return Math.min(4_000, this.#options.forMs * 0.15);
+  }
+
+  /** The calm opening, and then the faults, until the time is over. */
+  async #suffer(nemesis: Nemesis, faults: readonly string[]): Promise<void> {
+    const { forMs, ttlMs, seed, gapMs, signal } = this.#options;
+    const plan = planFaults(
+      faults,
+      // What began in the calm opening ends before the first fault.
+      { fromMs: this.#calmMs + 2_000, untilMs: forMs, gapMs: gapMs ?? [0.2 * ttlMs, 0.9 * ttlMs], ttlMs },
+      new Dice(seed, 1),
+    );
+    this.#phase = "calm";
+    const ticking = setInterval(() => {
+      if (this.#phase === "calm" && performance.now() - this.#startedAt > this.#calmMs)
+        this.#phase = "faults";
+      for (const client of this.#fleet?.current ?? []) client.measure();
+      this.#tell();
+    }, 500);
+    let over = false;
+    try {
+      await this.#unlessAborted(
+        Promise.all([nemesis.run(plan, () => over || signal?.aborted === true), sleep(forMs)]),
+      );
+    } finally {
+      over = true;
+      clearInterval(ticking);
+    }
+  }
+
+  /** Lets all clients end. Gives what went wrong that no history shows. */
+  async #finish(fleet: Fleet): Promise<readonly Violation[]> {
+    this.#tell();
+    const late = await this.#unlessAborted(fleet.finish(this.#waitMs + 10_000));
+    const violations = late.map(({ proc }) => unexpected(`The client ${proc} did not end.`));
+    for (const client of fleet.all) {
+      if (client.killedAt !== null || late.includes(client)) continue;
+      const said = await client.ended;
+      if (said === null) violations.push(unexpected(`The client ${client.proc} ended by itself.`));
+      violations.push(...(said?.violations ?? []));
+    }
+    return violations;
+  }
+
+  /** Reads the resources once more, and looks what was left behind. */
+  async #close(ended: readonly (Ended | null)[]): Promise<void> {
+    await Promise.all(this.#resources.map(({ connection }) => connection.end()));
+    const leaks: Record<string, number> = { ...(await this.#left()) };
+    for (const said of ended) {
+      for (const [kind, count] of Object.entries(said?.leaks ?? {})) leaks[kind] = (leaks[kind] ?? 0) + count;
+    }
+    const pending = ended.reduce((sum, said) => sum + (said?.pending ?? 0), 0);
+    this.#history.record({ proc: "nemesis", f: "end", type: "info", leaks, pending });
+  }
+
+  /** Entries of clients that were killed live until their ttl is over, and a lease or session may be longer. */
+  async #left(): Promise<Left> {
+    const backend = this.#backend;
+    if (backend === null) return { queues: 0, entries: 0 };
+    const until = performance.now() + 3 * this.#options.ttlMs + 10_000;
+    for (;;) {
+      const left = await this.#sweep(backend, false);
+      if (left.queues === 0 || performance.now() > until) return left;
+      await this.#unlessAborted(sleep(200));
+    }
+  }
+
+  /** Counts what there is of this run's own names, and takes it out if told so. */
+  async #sweep(backend: Backend, remove: boolean): Promise<Left> {
+    if (!isBrowsable(backend)) return { queues: 0, entries: 0 };
+    const found = await Promise.all([
+      backend.queues(this.#prefix),
+      backend.queues(semaphoreQueue(this.#prefix)),
+    ]);
+    const queues = found.flat();
+    let entries = 0;
+    for (const queue of queues) {
+      for (const { id } of await backend.list(queue)) {
+        entries += 1;
+        if (remove) await backend.remove(queue, id, true);
+      }
+    }
+    return { queues: queues.length, entries };
+  }
+
+  async #recorded(fleet: Fleet): Promise<readonly HistoryEvent[]> {
+    const parts = await Promise.all(fleet.all.map(({ file }) => readRecorded(file).catch(() => [])));
+    const kills = fleet.all.flatMap(({ proc, killedAt }, index) => {
+      if (killedAt === null) return [];
+      const last = parts[index]?.at(-1)?.t ?? 0n;
+      const event: NewEvent = { proc: "nemesis", f: "fault", type: "info", fault: "kill", target: proc };
+      return [{ i: 0, t: last >= killedAt ? last + 1n : killedAt, ...event }];
+    });
+    const resources = await Promise.all(this.#resources.map(({ file }) => readRecorded(file)));
+    return mergeHistories(...parts, ...resources, this.#history.events, kills);
+  }
+
+  #tell(): void {
+    const { onProgress, forMs } = this.#options;
+    const clients = this.#fleet?.all ?? [];
+    const grants = clients.reduce((sum, { measured }) => sum + measured.grants, 0);
+    const faults = [...(this.#nemesis?.counts.values() ?? [])].reduce((sum, count) => sum + count, 0);
+    const elapsedMs = performance.now() - this.#startedAt;
+    onProgress?.({ phase: this.#phase, elapsedMs, totalMs: forMs, grants, faults });
+  }
+
+  /** What is waited for, unless somebody ends the run. */
+  #unlessAborted<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#options;
+    if (signal === undefined) return work;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(signal.reason);
+      if (signal.aborted) return abort();
+      signal.addEventListener("abort", abort, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    });
+  }
+}
+
+async function startedWithin(ms: number, fleet: Fleet): Promise<void> {
+  const started = Promise.all(fleet.current.map((client) => client.started));
+  if (await endsWithin(ms, started)) await started;
+  else throw new LockError("LOCK_UNAVAILABLE", `the clients could not connect within ${ms / 1_000} s`);
+}
+
+function unexpected(message: string): Violation {
+  return { invariant: "L3", message, events: [] };
+}
+
+function isGrant({ f, type, busy }: HistoryEvent): boolean {
+  return (f === "acquire" || f === "try") && type === "ok" && busy !== true;
+}

@@ -1,0 +1,196 @@
+/** A throwaway server in a process of its own, on loopback: started, broken and removed; what it serves is left to its maker. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What a server is made of. */
+export interface Recipe {
+  /** For messages. */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Where it may write; see makeFolder. */
+  readonly folder: string;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
+  /** Rejects until the server serves. */
+  readonly ready: () => Promise<unknown>;
+  /**
+   * How long that may take.
+   * @default 30_000
+   */
+  readonly readyMs?: number | undefined;
+}
+
+/** A folder of its own for a server. */
+export function makeFolder(name: string): Promise<string> {
+  return mkdtemp(join(tmpdir(), `holdfast-${name}-`));
+}
+
+/** Removes the folder of a server that has ended. */
+export async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+}
+
+/** So many ports of the loopback address that are free now. */
+export async function freePorts(count: number): Promise<number[]> {
+  const holders = await Promise.all(Array.from({ length: count }, () => listen()));
+  const ports = holders.map(({ port }) => port);
+  await Promise.all(holders.map(({ close }) => close()));
+  return ports;
+}
+
+function listen(): Promise<{ port: number; close: () => Promise<void> }> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      if (address === null || typeof address === "string") return reject(new Error("no port was given"));
+      resolve({ port: address.port, close: () => new Promise((done) => server.close(() => done())) });
+    });
+  });
+}
+
+/** Starts a server and waits until it serves. Its output goes to the error if it does not come up. */
+export async function startServer(recipe: Recipe): Promise<ServerProcess> {
+  const server = new ServerProcess(recipe);
+  await server.start();
+  return server;
+}
+
+/** All that run: a process that is cut short leaves no server behind. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** Sees to it that a child does not outlive this process, however that ends but by SIGKILL. */
+export function endWithUs(child: ChildProcess): void {
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+}
+
+/** A server that can be paused, killed and started again with what it has kept in its folder. */
+export class ServerProcess {
+  readonly #recipe: Recipe;
+  #child: ChildProcess | null = null;
+  #output = "";
+
+  constructor(recipe: Recipe) {
+    this.#recipe = recipe;
+  }
+
+  get folder(): string {
+    return this.#recipe.folder;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** What it has printed. */
+  get output(): string {
+    return this.#output;
+  }
+
+  async start(): Promise<void> {
+    const { name, ready, readyMs = 30_000 } = this.#recipe;
+    if (this.#child !== null) throw new Error(`${name} is running`);
+    const failed = this.#spawn();
+    const until = performance.now() + readyMs;
+    for (;;) {
+      try {
+        await ready();
+        return;
+      } catch (error) {
+        const failure = failed() ?? (this.#child === null ? "it ended" : null);
+        if (failure !== null || performance.now() > until) {
+          await this.kill();
+          throw new Error(`${name} did not start: ${String(failure ?? error)}\n${this.#output}`, {
+            cause: error,
+          });
+        }
+        await sleep(20);
+      }
+    }
+  }
+
+  /** Gives a function that says why it could not be run. */
+  #spawn(): () => unknown {
+    const { command, args, env, uid, gid, folder } = this.#recipe;
+    const child = spawn(command, args, {
+      cwd: folder,
+      env: env ?? process.env,
+      stdio: ["ignore", "pipe", "pipe"],
+      ...(uid === undefined ? {} : { uid }),
+      ...(gid === undefined ? {} : { gid }),
+    });
+    this.#child = child;
+    endWithUs(child);
+    const keep = (chunk: Buffer): void => {
+      this.#output = (this.#output + chunk.toString()).slice(-20_000);
+    };
+    child.stdout.on("data", keep);
+    child.stderr.on("data", keep);
+    let failure: unknown = null;
+    child.on("error", (error) => {
+      failure = error;
+      // What was never started does not exit.
+      if (child.pid === undefined && this.#child === child) this.#child = null;
+    });
+    child.on("exit", () => {
+      if (this.#child === child) this.#child = null;
+    });
+    return () => failure;
+  }
+
+  /** It stands still, with its connections open, until `resume`. */
+  pause(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  /** Ends it at once, as a power cut of its process would. */
+  kill(): Promise<void> {
+    return this.#end("SIGKILL");
+  }
+
+  /** Lets it end in its own way. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    this.resume();
+    const late = setTimeout(() => this.#child?.kill("SIGKILL"), 10_000);
+    await this.#end(signal);
+    clearTimeout(late);
+  }
+
+  /** Ends it and removes its folder. */
+  async remove(): Promise<void> {
+    await this.kill();
+    await removeFolder(this.#recipe.folder);
+  }
+
+  #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      child.once("exit", () => resolve());
+      child.kill(signal);
+    });
+  }
+
+  /** Processor time that it has used so far, in milliseconds. Linux only. */
+  async cpuMs(): Promise<number> {
+    const stat = await readFile(`/proc/${this.pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // utime and stime, in ticks of a hundredth of a second.
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  }
+}

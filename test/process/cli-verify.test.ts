@@ -1,0 +1,77 @@
+/** `holdfast verify` in real processes: what it says, what it writes, and that it leaves nothing, not even when it is cut short. */
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { parseHistory } from "../../src/verify/history-text.ts";
+import { CliRig } from "../helpers/cli.ts";
+
+let rig: CliRig;
+let temporary: string;
+
+beforeEach(() => {
+  rig = new CliRig();
+  temporary = join(rig.folder, "tmp");
+  mkdirSync(temporary);
+});
+
+afterEach(() => rig.end());
+
+it("judges a store that keeps its promises as valid, and writes the report and the history", async () => {
+  const words = ["--for", "9s", "--ttl", "500ms", "--clients", "3", "--faults", "pause,kill,hang"];
+  const { code, stdout, stderr } = await rig.run(["verify", ...words, "--seed", "4", "--out", "seen"], {
+    TMPDIR: temporary,
+  });
+  expect(stdout + stderr).toMatch(/^valid: see seen\/report\.html and seen\/history\.jsonl$/m);
+  expect(code).toBe(0);
+  for (const row of ["M1", "M3", "L2", "A1"]) expect(stdout).toMatch(new RegExp(`^${row} .* 0 +holds$`, "m"));
+  expect(stdout).toMatch(/^fenced +\d+ +0 +\d+ +0 +0$/m);
+  const events = parseHistory(readFileSync(join(rig.folder, "seen/history.jsonl"), "utf8"));
+  expect(new Set(events.map(({ fault }) => fault))).toEqual(new Set([undefined, "pause", "kill", "hang"]));
+  const locks = new Set(events.flatMap(({ lock }) => (lock === undefined ? [] : [lock])));
+  const prefixes = new Set([...locks].map((lock) => /^verify\/[0-9a-f]{12}\//.exec(lock)?.[0]));
+  expect(prefixes.size).toBe(1);
+  expect(readFileSync(join(rig.folder, "seen/report.html"), "utf8")).toContain("<title>holdfast verify");
+  expect(readdirSync(temporary)).toEqual([]);
+}, 60_000);
+
+it("speaks JSON", async () => {
+  const words = ["verify", "--json", "--for", "1s", "--clients", "2", "--ttl", "300ms", "--faults", "none"];
+  const { code, stdout } = await rig.run(words);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ verdict: "valid", clients: 2, ttlMs: 300, faults: {} });
+}, 40_000);
+
+it("heals, ends all processes and takes everything away at Ctrl-C", async () => {
+  const words = ["verify", "--for", "5m", "--clients", "3", "--ttl", "20s", "--faults", "pause"];
+  const running = rig.spawn(
+    "script",
+    ["-qefc", `stty rows 24 columns 100; exec ${rig.line(words)}`, "/dev/null"],
+    {
+      TERM: "xterm",
+      SHELL: "/bin/sh",
+      TMPDIR: temporary,
+    },
+  );
+  // Somebody is stopped by now, for seconds to come.
+  await running.until(/ 1 faults/);
+  running.type("\u0003");
+  const { code } = await running.ended;
+  expect(code).toBe(130);
+  await running.deserted;
+  expect((await rig.run(["ls"])).stdout).toBe("nothing is locked\n");
+  expect(readdirSync(temporary)).toEqual([]);
+  expect(existsSync(join(rig.folder, "holdfast-verify"))).toBe(false);
+}, 60_000);
+
+it("refuses what makes no sense", async () => {
+  for (const words of [
+    ["--faults", "nap"],
+    ["--cluster", "abacus"],
+    ["--cluster", "redis", "--store", "redis://127.0.0.1"],
+    ["--clients", "none"],
+    ["--store", "memory:"],
+  ]) {
+    const { code, stdout } = await rig.run(["verify", ...words]);
+    expect({ words, code, stdout }).toEqual({ words, code: 64, stdout: "" });
+  }
+}, 40_000);

@@ -1,0 +1,260 @@
+/**
+ * The engine of `holdfast verify` in one process, over any backend: the same users, observers, resources and judge, with
+ * a layer in place of the proxies that delays, loses and repeats calls, and clients that are cut off for ever in place of
+ * processes that are killed.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { memoryBackend } from "../../src/backends/memory/index.ts";
+import { type Answer, type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { LockError } from "../../src/core/errors.ts";
+import { LockManager } from "../../src/core/manager.ts";
+import { semaphoreQueue } from "../../src/core/names.ts";
+import type { ClockedStore } from "../../src/testing/broken/broken.ts";
+import type { ContractStore } from "../../src/testing/store.ts";
+import { checkHistory } from "../../src/verify/checker.ts";
+import type { Invariant } from "../../src/verify/checks/check.ts";
+import { History, mergeHistories } from "../../src/verify/history.ts";
+import type { Recording } from "../../src/verify/live/history-file.ts";
+import { judge, type Judgement, withMore } from "../../src/verify/live/judge.ts";
+import { Observer } from "../../src/verify/live/observer.ts";
+import { type Resource, ResourceLogs } from "../../src/verify/live/resource.ts";
+import { calmWaitTtls, Users } from "../../src/verify/live/workload.ts";
+import { Dice } from "../../src/verify/simulate/dice.ts";
+
+const ttlMs = 400;
+const deadlineMs = 250;
+const calmMs = 4_000;
+
+type Weather = "fair" | "late" | "blackhole" | "drop-replies" | "repeat" | "dead";
+
+/** A client's way to the store. */
+class Way {
+  weather: Weather = "fair";
+  readonly #dice: Dice;
+
+  constructor(dice: Dice) {
+    this.#dice = dice;
+  }
+
+  /** The backend as it is seen at the end of this way. */
+  through(inner: Backend & Browsable): Backend & Browsable {
+    const call = <T>(execute: () => Answer<T>): Promise<T> => this.#call(execute);
+    return {
+      name: inner.name,
+      traits: { ...inner.traits, callOrder: false },
+      append: (queue, entry) => call(() => inner.append(queue, entry)),
+      renew: (renewals) => call(() => inner.renew(renewals)),
+      remove: (queue, id, evict, seq) => call(() => inner.remove(queue, id, evict, seq)),
+      list: (queue) => call(() => inner.list(queue)),
+      queues: (prefix) => call(() => inner.queues(prefix)),
+      watch: (queue, self, target, onChange) =>
+        call(() =>
+          inner.watch(queue, self, target, (fresh) => {
+            if (this.weather === "fair" || this.weather === "late") onChange(fresh);
+          }),
+        ),
+      onEvicted: (listener) => inner.onEvicted?.(listener),
+      close: () => inner.close(),
+    };
+  }
+
+  async #call<T>(execute: () => Answer<T>): Promise<T> {
+    const { weather } = this;
+    const dice = this.#dice;
+    await sleep(weather === "late" ? dice.between(0, deadlineMs) : dice.between(0, 3));
+    if (weather === "dead") return new Promise(() => {});
+    if (weather === "blackhole") return lateFailure();
+    const answer = await execute();
+    if (weather === "repeat") await execute();
+    if (this.weather === "drop-replies") return lateFailure();
+    await sleep(dice.between(0, 3));
+    return answer;
+  }
+}
+
+async function lateFailure(): Promise<never> {
+  await sleep(deadlineMs);
+  throw new LockError("LOCK_OUTCOME_UNKNOWN", "the way to the store is broken");
+}
+
+interface Client {
+  readonly way: Way;
+  readonly locks: LockManager;
+  readonly observer: Observer;
+  readonly users: Users;
+  readonly done: Promise<void>;
+}
+
+/** Runs it until something is found, or the time is over. */
+export async function verifyInProcess(
+  store: ContractStore,
+  options: { readonly seed: number; readonly forMs: number; readonly clients?: number },
+): Promise<Judgement> {
+  try {
+    return await new Rig(store, options.seed).run(options.forMs, options.clients ?? 4);
+  } finally {
+    await store.close();
+  }
+}
+
+/** A fresh store in memory that lives by the system's clock. */
+export function realMemoryStore(): ClockedStore {
+  const store = randomUUID();
+  return {
+    clock: systemClock,
+    client: () => memoryBackend({ store }),
+    close: async () => {},
+  };
+}
+
+class Rig {
+  readonly #store: ContractStore;
+  readonly #history = new History();
+  readonly #fenced = new ResourceLogs(this.#history, true);
+  readonly #unfenced = new ResourceLogs(this.#history, false);
+  readonly #prefix = "verify/x/";
+  readonly #calmUntil = process.hrtime.bigint() + BigInt(calmMs * 1e6);
+  readonly #seed: number;
+  /** Calls are repeated in runs with an odd seed only: then a release may find what was made by a repetition (M5). */
+  readonly #repeats: boolean;
+  readonly #clients: Client[] = [];
+  readonly #dead = new Set<string>();
+  #made = 0;
+
+  constructor(store: ContractStore, seed: number) {
+    this.#store = store;
+    this.#seed = seed;
+    this.#repeats = seed % 2 === 1;
+  }
+
+  async run(forMs: number, clients: number): Promise<Judgement> {
+    const until = performance.now() + forMs;
+    for (let place = 0; place < clients; place += 1) this.#clients.push(await this.#join());
+    await sleep(calmMs + 500);
+    const dice = new Dice(this.#seed, 1);
+    const healing: Promise<void>[] = [];
+    let judgedAt = performance.now();
+    if (this.#judge(["M1", "M2", "M3", "M6", "F1", "A1"])) return this.#finish();
+    while (performance.now() < until) {
+      await sleep(dice.between(0, ttlMs));
+      healing.push(this.#strike(dice));
+      // Judging takes time from those who are judged.
+      if (performance.now() - judgedAt < 1_500) continue;
+      if (this.#judge(["M1", "M2", "M3", "M6", "F1"])) break;
+      judgedAt = performance.now();
+    }
+    await Promise.all(healing);
+    return this.#finish();
+  }
+
+  async #join(): Promise<Client> {
+    this.#made += 1;
+    const proc = `c${this.#made}`;
+    const dice = new Dice(this.#seed, 100 + this.#made);
+    const way = new Way(dice);
+    const recording: Recording = {
+      record: (event, t) =>
+        this.#dead.has(proc) ? { i: 0, t: 0n, ...event } : this.#history.record(event, t),
+    };
+    const observer = new Observer(recording, proc);
+    const inner = await this.#open();
+    const locks = new LockManager(way.through(inner), { ttl: ttlMs, clientId: proc, label: proc });
+    const users = new Users({
+      locks,
+      observer,
+      dice,
+      fenced: asResource(this.#fenced),
+      unfenced: asResource(this.#unfenced),
+      prefix: this.#prefix,
+      ttlMs,
+      calmUntil: this.#calmUntil,
+      lanes: 2,
+    });
+    return { way, locks, observer, users, done: users.run() };
+  }
+
+  async #open(): Promise<Backend & Browsable> {
+    const backend = await this.#store.client();
+    if (!isBrowsable(backend)) throw new TypeError("the store cannot name its queues");
+    return backend;
+  }
+
+  async #strike(dice: Dice): Promise<void> {
+    const place = dice.whole(0, this.#clients.length - 1);
+    const client = this.#clients[place];
+    if (client === undefined || client.way.weather !== "fair") return;
+    const repeat: Weather = this.#repeats ? "repeat" : "drop-replies";
+    const weather = dice.pick<Weather>("late", "blackhole", "drop-replies", repeat, "dead");
+    const { proc } = client.observer;
+    client.way.weather = weather;
+    if (weather === "dead") {
+      this.#dead.add(proc);
+      this.#record("info", "kill", proc);
+      client.users.stop();
+      this.#clients[place] = await this.#join();
+      return;
+    }
+    this.#record("invoke", weather, proc);
+    await sleep(ttlMs * dice.between(0.3, 2));
+    client.way.weather = "fair";
+    this.#record("ok", weather, proc);
+  }
+
+  #record(type: "invoke" | "ok" | "info", fault: string, target: string): void {
+    this.#history.record({ proc: "nemesis", f: "fault", type, fault, target });
+  }
+
+  async #finish(): Promise<Judgement> {
+    for (const { users } of this.#clients) users.stop();
+    const late = sleep(4_000);
+    await Promise.race([late, Promise.all(this.#clients.map(({ done }) => done))]);
+    await Promise.race([late, Promise.all(this.#clients.map(({ locks }) => locks.close()))]);
+    await sleep(2.5 * ttlMs);
+    this.#fenced.recordAll();
+    const witness = await this.#open();
+    const names = await Promise.all([
+      witness.queues(this.#prefix),
+      witness.queues(semaphoreQueue(this.#prefix)),
+    ]);
+    const queues = names.flat();
+    const lists = await Promise.all(queues.map((queue) => witness.list(queue)));
+    const leaks = { queues: queues.length, entries: lists.flat().length };
+    const pending = this.#clients.reduce((sum, { observer }) => sum + observer.pending, 0);
+    this.#history.record({ proc: "nemesis", f: "end", type: "info", leaks, pending });
+    await witness.close();
+    return this.#judgeAll();
+  }
+
+  /** Whether something is broken that can never become right again. */
+  #judge(invariants: readonly Invariant[]): boolean {
+    if (this.#clients.some(({ observer }) => observer.violations.length > 0)) return true;
+    const { violations } = checkHistory(mergeHistories(this.#history.events), { invariants, steps: 10_000 });
+    return violations.length > 0;
+  }
+
+  #judgeAll(): Judgement {
+    const { traits } = memoryBackend({ store: "traits" });
+    const judged = judge(mergeHistories(this.#history.events), {
+      traits,
+      suffered: new Set(),
+      replayed: this.#repeats,
+      mixedLists: null,
+      waitMs: 3_500,
+      calmWaitMs: calmWaitTtls * ttlMs,
+    });
+    return withMore(
+      judged,
+      this.#clients.flatMap(({ observer }) => observer.violations),
+      [],
+    );
+  }
+}
+
+function asResource(logs: ResourceLogs): Resource {
+  return {
+    read: async (name, token) => logs.read(name, token),
+    write: async (write) => logs.write(write),
+  };
+}
