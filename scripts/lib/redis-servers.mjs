@@ -138,7 +138,7 @@ export async function startCluster({ nodes = 3 } = {}) {
       startRedis({
         port,
         args: [
-          ..."--cluster-enabled yes --cluster-node-timeout 1500 --cluster-config-file nodes.conf".split(" "),
+          ..."--cluster-enabled yes --cluster-node-timeout 15000 --cluster-config-file nodes.conf".split(" "),
           "--cluster-port",
           String(ports[nodes + index]),
         ],
