@@ -13,6 +13,15 @@ end
 local function isLive(record)
   return string.match(record, '^%d+ (%d+)') * 1000 > nowUs
 end
+local function standAgainQuickly(entries, order, id, record)
+  local count = redis.call('ZRANK', order, id)
+  if not count or count == 0 or not isLive(record) then return nil end
+  local ahead = redis.call('ZRANGE', order, count - 1, count - 1)[1]
+  local nearest = redis.call('HGET', entries, ahead)
+  if not nearest or not isLive(nearest) then return nil end
+  local seq, life = string.match(record, '^(%d+) (%d+)')
+  return { seq, life, count, count, ahead, nearest, '=', '' }
+end
 local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
   local seq = text(given)
@@ -26,8 +35,9 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   local last, lasts, tail = string.match(value, '^%z(%d+) (%d+) w%z(.*)$')
   if not last or not string.find(shape, '^w,%d+,,') then return nil end
   local found = redis.call('HMGET', entries, id, tail)
+  if found[1] then return standAgainQuickly(entries, order, id, found[1]) end
   local nearest = found[2]
-  if found[1] or not nearest or not isLive(nearest) then return nil end
+  if not nearest or not isLive(nearest) then return nil end
   if atOnce == '1' then return false end
   local count = redis.call('HLEN', entries)
   if redis.call('ZCARD', order) ~= count then return nil end
@@ -69,15 +79,25 @@ local function leaveQuickly(queue, entries, order, id, seq)
   end
   return isLive(record) and 1 or 0
 end
-local function prolongQuickly(queue, id, seq, ttlMs)
+local function prolongQuickly(queue, entries, id, seq, ttlMs)
   local value = redis.call('GET', queue)
-  local own = id .. '\0' .. seq .. ' '
-  if not value or string.sub(value, 1, #own) ~= own then return nil end
-  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  if not value then return nil end
   local expiry = laterMs + ttlMs
+  local own = id .. '\0' .. seq .. ' '
+  if string.sub(value, 1, #own) == own then
+    local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+    if expiry <= life + 0 then return life - laterMs end
+    life = text(expiry)
+    redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+    return expiry - laterMs
+  end
+  local lasts = string.match(value, '^%z%d+ (%d+)')
+  if not lasts or expiry > lasts + 0 then return nil end
+  local record = redis.call('HGET', entries, id)
+  if not record or string.sub(record, 1, #seq + 1) ~= seq .. ' ' or not isLive(record) then return nil end
+  local life, rest = string.match(record, '^(%d+)(.*)$', #seq + 2)
   if expiry <= life + 0 then return life - laterMs end
-  life = text(expiry)
-  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. rest)
   return expiry - laterMs
 end
 local function define()
@@ -428,19 +448,14 @@ local function evict(queue, entries, order, evicted, id, seq)
   publish(record, '\0' .. id .. '\0' .. queue)
   return 1
 end
-local function renewInLine(queue, entries, order, id, seq, ttlMs)
+local function renew(queue, entries, order, evicted, id, seq, ttlMs)
   local value = redis.call('GET', queue)
   local record = value and string.byte(value) == 0 and redis.call('HGET', entries, id)
-  if not record or string.match(record, '^%d+') ~= seq or not isLive(record) then return nil end
-  local expiry = laterMs + ttlMs
-  if expiry <= expiryOf(record) then return expiryOf(record) - laterMs end
-  redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. string.match(record, '^%d+ %d+( .*)$'))
-  local line = open(queue, entries, order, value)
-  if line:outlast(expiry, ttlMs) then line:save() end
-  return expiry - laterMs
-end
-local function renew(queue, entries, order, evicted, id, seq, ttlMs)
-  local left = prolongQuickly(queue, id, seq, ttlMs) or renewInLine(queue, entries, order, id, seq, ttlMs)
+  if record and string.match(record, '^%d+') == seq and isLive(record) then
+    local line = open(queue, entries, order, value)
+    if line:outlast(laterMs + ttlMs, ttlMs) then line:save() end
+  end
+  local left = prolongQuickly(queue, entries, id, seq, ttlMs)
   if left then return left end
   remove(queue, entries, order, id, seq)
   if redis.call('HGET', evicted, id) ~= seq then return 0 end
@@ -483,7 +498,7 @@ for place = 3, #ARGV do
     done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
-    done, result = pcall(prolongQuickly, K[key], match(given, arguments))
+    done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))
   elseif letter == 'e' then
     call, keys, arguments = 'evict', 4, '^e([^%z]*)%z(%d*)$'
   elseif letter == 'p' then

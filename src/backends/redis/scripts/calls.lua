@@ -27,7 +27,7 @@ for place = 3, #ARGV do
     done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
-    done, result = pcall(prolongQuickly, K[key], match(given, arguments))
+    done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))
   elseif letter == 'e' then
     call, keys, arguments = 'evict', 4, '^e([^%z]*)%z(%d*)$'
   elseif letter == 'p' then

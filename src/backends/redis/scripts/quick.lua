@@ -1,8 +1,19 @@
 -- Purpose: the calls that most often are all: an entry that joins an empty queue or a line of writers, one that is alone or
---   the first of such a line and leaves, one that is alone and renewed. What the rest needs would cost these too much.
+--   the first of such a line and leaves, one that is renewed. What the rest needs would cost these too much.
 -- Keys: those of the call
 -- Arguments: those of the call
 -- Returns: what the call does; nil if the whole of it is needed, and then nothing has changed
+
+-- In a line of writers, behind one that lives.
+local function standAgainQuickly(entries, order, id, record)
+  local count = redis.call('ZRANK', order, id)
+  if not count or count == 0 or not isLive(record) then return nil end
+  local ahead = redis.call('ZRANGE', order, count - 1, count - 1)[1]
+  local nearest = redis.call('HGET', entries, ahead)
+  if not nearest or not isLive(nearest) then return nil end
+  local seq, life = string.match(record, '^(%d+) (%d+)')
+  return { seq, life, count, count, ahead, nearest, '=', '' }
+end
 
 local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
@@ -17,8 +28,9 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   local last, lasts, tail = string.match(value, '^%z(%d+) (%d+) w%z(.*)$')
   if not last or not string.find(shape, '^w,%d+,,') then return nil end
   local found = redis.call('HMGET', entries, id, tail)
+  if found[1] then return standAgainQuickly(entries, order, id, found[1]) end
   local nearest = found[2]
-  if found[1] or not nearest or not isLive(nearest) then return nil end
+  if not nearest or not isLive(nearest) then return nil end
   if atOnce == '1' then return false end
   local count = redis.call('HLEN', entries)
   if redis.call('ZCARD', order) ~= count then return nil end
@@ -62,14 +74,25 @@ local function leaveQuickly(queue, entries, order, id, seq)
   return isLive(record) and 1 or 0
 end
 
-local function prolongQuickly(queue, id, seq, ttlMs)
+local function prolongQuickly(queue, entries, id, seq, ttlMs)
   local value = redis.call('GET', queue)
-  local own = id .. '\0' .. seq .. ' '
-  if not value or string.sub(value, 1, #own) ~= own then return nil end
-  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  if not value then return nil end
   local expiry = laterMs + ttlMs
+  local own = id .. '\0' .. seq .. ' '
+  if string.sub(value, 1, #own) == own then
+    local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+    if expiry <= life + 0 then return life - laterMs end
+    life = text(expiry)
+    redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+    return expiry - laterMs
+  end
+  -- In a line whose keys live long enough.
+  local lasts = string.match(value, '^%z%d+ (%d+)')
+  if not lasts or expiry > lasts + 0 then return nil end
+  local record = redis.call('HGET', entries, id)
+  if not record or string.sub(record, 1, #seq + 1) ~= seq .. ' ' or not isLive(record) then return nil end
+  local life, rest = string.match(record, '^(%d+)(.*)$', #seq + 2)
   if expiry <= life + 0 then return life - laterMs end
-  life = text(expiry)
-  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. rest)
   return expiry - laterMs
 end
