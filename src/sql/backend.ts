@@ -66,7 +66,7 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#database = database;
     this.#front = new Lane(database, deadlineMs);
     this.#back = new Lane(database, deadlineMs);
-    this.#lookout = new Lookout((queue, id) => this.#front.call("look", { queue, id }));
+    this.#lookout = new Lookout((queue, seq) => this.#front.call("look", { queue, seq: seq.toString() }));
     if (database.listen !== undefined) {
       this.onEvicted = (listener) => {
         this.#onEvicted = listener;

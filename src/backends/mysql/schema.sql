@@ -239,7 +239,7 @@ END
 //
 
 -- Purpose: looks where entries stand, without taking anything out: what has expired still counts.
--- Arguments: [{queue, id}].
+-- Arguments: [{queue, seq as text}].
 -- Returns: for each a row as `place` gives it; no row if it is not there.
 CREATE PROCEDURE IF NOT EXISTS `:prefix:look` (IN requests JSON)
 READS SQL DATA SQL SECURITY INVOKER
@@ -247,15 +247,13 @@ BEGIN
   DECLARE at INT DEFAULT 0;
   DECLARE r LONGTEXT CHARACTER SET utf8mb4;
   DECLARE the_queue VARBINARY(540);
-  DECLARE the_id VARBINARY(255);
-  DECLARE own_seq BIGINT;
+  DECLARE the_seq BIGINT;
   WHILE at < JSON_LENGTH(requests) DO
     SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
     SET at = at + 1;
     SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
-    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
-    SELECT MAX(seq) INTO own_seq FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id;
-    CALL `:prefix:place`(the_queue, own_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)));
+    SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
+    CALL `:prefix:place`(the_queue, the_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)));
   END WHILE;
 END
 //

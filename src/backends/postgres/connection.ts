@@ -69,13 +69,10 @@ export function sessionOn(client: PgClient, schema: string, prepared: boolean): 
   const session: Session = {
     onEnd: null,
     async call(verb: Verb, requests) {
-      const text = callOf(schema, verb);
-      const values = [JSON.stringify(requests)];
-      const { rows } = await client.query(
-        prepared ? { name: `holdfast_${verb}`, text, values } : { text, values },
-      );
-      const answers: unknown = rows[0]?.answers;
-      return Array.isArray(answers) ? answers : [];
+      const { name, text, values, answersOf } = callOf(schema, verb, requests);
+      const query = { text, values: [...values] };
+      const { rows } = await client.query(prepared ? { ...query, name: `holdfast_${name}` } : query);
+      return answersOf(rows[0]?.answer);
     },
     end: () => client.end(),
     destroy: () => destroy(client),
