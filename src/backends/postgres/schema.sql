@@ -157,7 +157,7 @@ END $$;
 -- Purpose: puts an entry at the tail of its queue, or finds it there again.
 -- Arguments: queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, channel, about, again: it was
 -- there before, and found itself gone.
--- Returns: a place, see place_of; or null if it was refused.
+-- Returns: a place, see place_of, and true behind it if it is not on disk yet and `flush` has to be called; or null if it was refused.
 CREATE FUNCTION :"schema".append(the_queue text, the_id text, is_writer boolean, the_weight bigint, the_permits bigint,
   ttl bigint, demand boolean, channel text, about text, again boolean) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -165,6 +165,7 @@ DECLARE
   pruned record;
   next_seq bigint;
   now bigint;
+  granted boolean;
 BEGIN
   -- A snapshot from before the wait for the shard would miss those who were faster.
   IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -199,16 +200,18 @@ BEGIN
   END LOOP;
   -- 4. Find the entry again, refuse it, or put it at the tail.
   IF line.own IS NOT NULL THEN RETURN :"schema".place_of(the_queue, line.own, now); END IF;
-  IF demand AND NOT (CASE
+  granted := CASE
     WHEN the_permits IS NOT NULL THEN line.weight + the_weight <= the_permits
     WHEN is_writer THEN line.count = 0
     ELSE line.writer IS NULL
-  END) THEN
-    RETURN NULL;
-  END IF;
+  END;
+  IF demand AND NOT granted THEN RETURN NULL; END IF;
   INSERT INTO :"schema".entries VALUES
     (the_queue, next_seq, the_id, is_writer, the_weight, the_permits, now, now + ttl, channel, about);
-  RETURN :"schema".place_of(the_queue, next_seq, now);
+  IF granted THEN RETURN :"schema".place_of(the_queue, next_seq, now); END IF;
+  -- Whoever has to wait anyway waits for the disk when it no longer holds up the shard.
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN :"schema".place_of(the_queue, next_seq, now) || 'true'::jsonb;
 END $$;
 
 -- Purpose: appends many, in the order of the shards, so that two calls never wait for each other; within a queue, in call order.
@@ -217,6 +220,8 @@ END $$;
 CREATE FUNCTION :"schema".append_all(requests jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   answers jsonb[] := array_fill(NULL::jsonb, ARRAY[jsonb_array_length(requests)]);
+  durability text := current_setting('synchronous_commit');
+  lasting boolean := false;
   r record;
 BEGIN
   FOR r IN
@@ -227,9 +232,18 @@ BEGIN
     ORDER BY :"schema".shard_of(asked.queue), asked.number
   LOOP
     answers[r.number] := :"schema".append(r.queue, r.id, r.writer, r.weight, r.permits, r.ttl, r.demand, r.channel, r.about, r.again);
+    lasting := lasting OR coalesce(jsonb_array_length(answers[r.number]) = 8, false);
   END LOOP;
+  IF lasting THEN PERFORM set_config('synchronous_commit', durability, true); END IF;
   RETURN to_jsonb(answers);
 END $$;
+
+-- Purpose: waits until all that was committed before is on disk, and wherever else this session's commits have to be.
+-- Returns: [true].
+CREATE FUNCTION :"schema".flush(requests jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
+  -- A transaction that has written nothing waits for nothing.
+  SELECT to_jsonb(array_fill(pg_logical_emit_message(true, 'holdfast', '') IS NOT NULL, ARRAY[jsonb_array_length(requests)]))
+$$;
 
 -- Purpose: takes an entry out and tells those who may hold now.
 -- Arguments: queue, id, evict: somebody else than the owner does it, seq: only the entry that has it, or null.

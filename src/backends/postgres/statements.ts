@@ -6,42 +6,33 @@ export function quoted(schema: string): string {
   return `"${schema}"`;
 }
 
-/** What the calls of one request take, in their order. */
+/** What the functions that take one request take, in their order. */
 const parameters: Readonly<Partial<Record<Verb, readonly string[]>>> = {
   append: ["queue", "id", "writer", "weight", "permits", "ttl", "demand", "channel", "about", "again"],
   remove: ["queue", "id", "evict", "seq"],
 };
 
-/** A call of a function of the schema. */
+/** How a function of the schema is called. */
 export interface FunctionCall {
   /** The name of the function. */
   readonly name: string;
   readonly text: string;
-  readonly values: readonly unknown[];
-  /** What its answer means for the requests. */
-  readonly answersOf: (answer: unknown) => readonly unknown[];
+  readonly values: unknown[];
 }
 
-/** One request is called with its values where there is a function for it: the common case, and cheaper for the server. Many are one array. */
-export function callOf(schema: string, verb: Verb, requests: readonly object[]): FunctionCall {
-  const [request, ...others] = requests;
+/** Calls the function for one request: the common case, and cheaper for the server. Undefined where there is none. */
+export function callOfOne(schema: string, verb: Verb, request: object): FunctionCall | undefined {
   const names = parameters[verb];
-  if (request !== undefined && others.length === 0 && names !== undefined) {
-    const marks = names.map((_, index) => `$${index + 1}`).join(", ");
-    return {
-      name: verb,
-      text: `SELECT ${quoted(schema)}.${verb}(${marks}) AS answer`,
-      values: names.map((name) => Reflect.get(request, name)),
-      answersOf: (answer) => [answer],
-    };
-  }
-  const name = names === undefined ? verb : `${verb}_all`;
-  return {
-    name,
-    text: `SELECT ${quoted(schema)}.${name}($1) AS answer`,
-    values: [JSON.stringify(requests)],
-    answersOf: (answers) => (Array.isArray(answers) ? answers : []),
-  };
+  if (names === undefined) return undefined;
+  const marks = names.map((_, index) => `$${index + 1}`).join();
+  const values = names.map((name): unknown => Reflect.get(request, name));
+  return { name: verb, text: `SELECT ${quoted(schema)}.${verb}(${marks})`, values };
+}
+
+/** Calls the function for many requests, which are one array. */
+export function callOfMany(schema: string, verb: Verb, requests: readonly object[]): FunctionCall {
+  const name = parameters[verb] === undefined ? verb : `${verb}_all`;
+  return { name, text: `SELECT ${quoted(schema)}.${name}($1)`, values: [JSON.stringify(requests)] };
 }
 
 /**
