@@ -2,7 +2,7 @@
 -- order; each statement can be run again, since DDL has no transactions. Who applies them, and when, is left to migrate.ts.
 --
 -- Purpose: ordered queues of entries that live by the server's clock, told apart by their seq.
--- Keys: entries are found by (queue, seq); times are microseconds since 1970. Sessions must live in UTC.
+-- Keys: entries are found by (queue, seq); times are microseconds since 1970, as it was when a statement began.
 -- Arguments: `append` and `place` take one request. All other calls take one JSON array of requests, so that calls that are made
 -- together travel together; so do `append_all` and `look`. No is 0, null is 0.
 -- Returns: every call gives one result set for each request, in their order.
@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS `:prefix:row_locks` (
 CREATE PROCEDURE IF NOT EXISTS `:prefix:place` (IN the_queue VARBINARY(540), IN the_seq BIGINT, IN the_now BIGINT)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
-  IF the_now = 0 THEN SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)); END IF;
+  IF the_now = 0 THEN SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); END IF;
   SELECT CAST(self.seq AS CHAR) AS seq, self.expires_at - the_now AS left_us, the_now - self.appended_at AS age_us,
     ahead.number AS number, ahead.weight AS weight,
     IF(nearest.seq IS NULL, NULL, JSON_ARRAY(CONVERT(nearest.id USING utf8mb4), nearest.writer, nearest.weight, nearest.permits,
@@ -101,50 +101,52 @@ CREATE PROCEDURE IF NOT EXISTS `:prefix:append` (IN the_queue VARBINARY(540), IN
   IN again BOOLEAN, IN alone BOOLEAN)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
-  DECLARE tries INT DEFAULT 0;
-  DECLARE the_now, next_seq, own_seq, first_seq, ahead, ahead_weight, writer_seq, next_expiry BIGINT;
+  DECLARE first_seq BIGINT;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-  IF @@session.time_zone <> '+00:00' THEN
-    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'holdfast needs a session in UTC: SET time_zone = ''+00:00''';
-  END IF;
   IF alone THEN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
   END IF;
   IF again THEN DELETE FROM `:prefix:evicted` WHERE id = the_id; END IF;
-  SET the_permits = NULLIF(the_permits, 0);
   -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
-  UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))))
+  UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))
     WHERE shard = CRC32(the_queue) & 255;
-  SET next_seq = LAST_INSERT_ID();
-  SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
-  -- 2. Look at the queue, after taking out what has expired. Mostly nobody is there.
-  SET ahead = 0, ahead_weight = 0;
   SELECT MIN(seq) INTO first_seq FROM `:prefix:entries` WHERE queue = the_queue;
-  WHILE first_seq IS NOT NULL AND tries < 2 DO
-    SET tries = tries + 1;
-    SELECT COUNT(*), COALESCE(SUM(weight), 0), MAX(CASE WHEN writer THEN seq END), MIN(expires_at), MAX(CASE WHEN id = the_id THEN seq END)
-      INTO ahead, ahead_weight, writer_seq, next_expiry, own_seq FROM `:prefix:entries` WHERE queue = the_queue;
-    IF next_expiry IS NULL OR next_expiry > the_now THEN SET tries = 2; END IF;
-    IF tries = 1 THEN DELETE FROM `:prefix:entries` WHERE queue = the_queue AND expires_at <= the_now; END IF;
-  END WHILE;
-  -- 3. Find the entry again, refuse it, or put it at the tail.
-  IF own_seq IS NOT NULL THEN
-    CALL `:prefix:place`(the_queue, own_seq, the_now);
-  ELSEIF demand AND NOT CASE
-    WHEN the_permits IS NOT NULL THEN ahead_weight + the_weight <= the_permits
-    WHEN is_writer THEN ahead = 0
-    ELSE writer_seq IS NULL
-  END THEN
-    SELECT NULL AS seq FROM DUAL WHERE FALSE;
-  ELSE
+  IF first_seq IS NULL AND (NOT demand OR the_permits = 0 OR the_weight <= the_permits) THEN
+    -- 2. Nobody is there: the common case, in as few steps as possible, since each costs some microseconds.
     INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
-      VALUES (the_queue, next_seq, the_id, is_writer, the_weight, the_permits, the_now, the_now + the_ttl, the_about);
-    IF ahead = 0 THEN
-      SELECT CAST(next_seq AS CHAR) AS seq, the_ttl AS left_us;
-    ELSE
-      CALL `:prefix:place`(the_queue, next_seq, the_now);
-    END IF;
+      VALUES (the_queue, LAST_INSERT_ID(), the_id, is_writer, the_weight, NULLIF(the_permits, 0),
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + the_ttl, the_about);
+    SELECT CAST(LAST_INSERT_ID() AS CHAR) AS seq, the_ttl AS left_us;
+  ELSE
+    BEGIN
+      DECLARE tries INT DEFAULT 0;
+      DECLARE next_seq BIGINT DEFAULT LAST_INSERT_ID();
+      DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+      DECLARE own_seq, ahead, ahead_weight, writer_seq, next_expiry BIGINT;
+      -- 3. Look at the queue, after taking out what has expired.
+      REPEAT
+        SET tries = tries + 1;
+        SELECT COUNT(*), COALESCE(SUM(weight), 0), MAX(CASE WHEN writer THEN seq END), MIN(expires_at), MAX(CASE WHEN id = the_id THEN seq END)
+          INTO ahead, ahead_weight, writer_seq, next_expiry, own_seq FROM `:prefix:entries` WHERE queue = the_queue;
+        IF next_expiry IS NULL OR next_expiry > the_now THEN SET tries = 2; END IF;
+        IF tries = 1 THEN DELETE FROM `:prefix:entries` WHERE queue = the_queue AND expires_at <= the_now; END IF;
+      UNTIL tries = 2 END REPEAT;
+      -- 4. Find the entry again, refuse it, or put it at the tail.
+      IF own_seq IS NOT NULL THEN
+        CALL `:prefix:place`(the_queue, own_seq, the_now);
+      ELSEIF demand AND NOT CASE
+        WHEN the_permits <> 0 THEN ahead_weight + the_weight <= the_permits
+        WHEN is_writer THEN ahead = 0
+        ELSE writer_seq IS NULL
+      END THEN
+        SELECT NULL AS seq FROM DUAL WHERE FALSE;
+      ELSE
+        INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
+          VALUES (the_queue, next_seq, the_id, is_writer, the_weight, NULLIF(the_permits, 0), the_now, the_now + the_ttl, the_about);
+        CALL `:prefix:place`(the_queue, next_seq, the_now);
+      END IF;
+    END;
   END IF;
   IF alone THEN COMMIT; END IF;
 END
@@ -195,7 +197,7 @@ BEGIN
     SET evicting = JSON_EXTRACT(r, '$.evict');
     SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
     IF the_seq = 0 THEN SELECT MIN(seq) INTO the_seq FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id; END IF;
-    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     IF evicting THEN
       DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
       INSERT IGNORE INTO `:prefix:evicted` (id, seq, expires_at) SELECT id, seq, expires_at FROM `:prefix:entries`
@@ -236,7 +238,7 @@ BEGIN
     SET the_ttl = JSON_EXTRACT(r, '$.ttl');
     SET expiry = NULL, was_evicted = FALSE;
     SELECT MAX(expires_at) INTO expiry FROM `:prefix:entries` WHERE queue = the_queue AND seq = the_seq AND id = the_id FOR UPDATE;
-    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     IF expiry > the_now THEN
       SET expiry = GREATEST(expiry, the_now + the_ttl);
       UPDATE `:prefix:entries` SET expires_at = expiry WHERE queue = the_queue AND seq = the_seq;
@@ -266,7 +268,7 @@ BEGIN
     SET at = at + 1;
     SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
     SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
-    CALL `:prefix:place`(the_queue, the_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)));
+    CALL `:prefix:place`(the_queue, the_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)));
   END WHILE;
 END
 //
@@ -276,7 +278,7 @@ END
 CREATE PROCEDURE IF NOT EXISTS `:prefix:sweep` (IN requests JSON)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
-  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
   DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
   DELETE FROM `:prefix:entries` WHERE expires_at <= the_now;
   SELECT ROW_COUNT() AS swept;
@@ -290,7 +292,7 @@ CREATE PROCEDURE IF NOT EXISTS `:prefix:list` (IN requests JSON)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE at INT DEFAULT 0;
-  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
   DECLARE the_queue VARBINARY(540);
   WHILE at < JSON_LENGTH(requests) DO
     SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(requests, CONCAT('$[', at, '].queue')));
@@ -309,7 +311,7 @@ CREATE PROCEDURE IF NOT EXISTS `:prefix:queues` (IN requests JSON)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE at INT DEFAULT 0;
-  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
   DECLARE the_prefix VARBINARY(540);
   WHILE at < JSON_LENGTH(requests) DO
     SET the_prefix = JSON_UNQUOTE(JSON_EXTRACT(requests, CONCAT('$[', at, '].prefix')));

@@ -48,20 +48,20 @@ export function removalOf(prefix: string, request: object): Statement | undefine
     plain(Reflect.get(request, name)),
   );
   if (queue === undefined || !seq || id === undefined || evict) return undefined;
-  const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))";
+  const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
   const which = `queue = ? AND seq = CAST(? AS SIGNED) AND id = ? AND expires_at > ${now}`;
   return { text: `DELETE FROM \`${prefix}entries\` WHERE ${which}`, values: [queue, seq, id] };
 }
 
 /**
  * Settings on which the promises rest, for a connection of our own. Without gap locks two queues never wait for each
- * other; in UTC no hour comes twice.
+ * other.
  */
 export function settingsOf(deadlineMs: number): readonly string[] {
   const seconds = Math.max(1, Math.ceil(deadlineMs / 1000));
   return [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-    `SET SESSION time_zone = '+00:00', autocommit = 1, innodb_lock_wait_timeout = ${seconds}, sql_mode = 'STRICT_ALL_TABLES'`,
+    `SET SESSION autocommit = 1, innodb_lock_wait_timeout = ${seconds}, sql_mode = 'STRICT_ALL_TABLES'`,
   ];
 }
 
