@@ -44,6 +44,8 @@ declare module "*/scripts/lib/mysql-server.mjs" {
     readonly durable?: boolean;
     readonly settings?: readonly string[];
   }): Promise<Started>;
+  export function startMysql9(): Promise<Started>;
+  export const mysql9: { readonly url: string };
 }
 
 declare module "*/scripts/lib/tcp-proxy.mjs" {
