@@ -1,4 +1,5 @@
 /** The servers that tests of backends need and where to get them; finding and installing is left to lib/provide-servers.mjs. */
+import { mysql9 } from "./lib/mysql-9.mjs";
 
 /**
  * @typedef {object} Server
@@ -7,6 +8,7 @@
  * @property {readonly string[]} binaries programs looked up on PATH and in `folders`, or absolute paths of other files
  * @property {readonly string[]} [folders] where Debian puts programs that are not on PATH; `*` stands for one folder
  * @property {readonly string[]} packages Debian packages that bring the binaries
+ * @property {{ suite: string, folder: string }} [fetch] the packages are not installed, but unpacked from this suite into this folder
  * @property {string} url environment variable: a running server given there replaces all of the above
  */
 
@@ -49,5 +51,14 @@ export const servers = [
     binaries: ["mariadb-install-db", "mariadbd"],
     packages: ["mariadb-server"],
     url: "HOLDFAST_TEST_MYSQL_URL",
+  },
+  {
+    name: "MySQL 9",
+    backends: ["mysql"],
+    binaries: [mysql9.program],
+    packages: ["mysql-server-core"],
+    // Debian's own release has MariaDB only.
+    fetch: { suite: "sid", folder: mysql9.folder },
+    url: mysql9.url,
   },
 ];

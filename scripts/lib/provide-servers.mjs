@@ -1,6 +1,7 @@
 /** Makes sure that the servers which tests need are there: given by URL, found, or installed; starting them is left to the tests. */
 import { access, chmod, readdir, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { fetchPackages } from "./fetch-packages.mjs";
 import { Failure, mustRun } from "./run.mjs";
 
 /** @typedef {import("../servers.mjs").Server} Server */
@@ -21,7 +22,9 @@ export async function provideServers(servers, backends) {
   }
   let found = await look(toFind);
   if (found.missing.length > 0) {
-    await install(found.missing);
+    const toInstall = found.missing.filter(({ server }) => server.fetch === undefined);
+    if (toInstall.length > 0) await install(toInstall);
+    for (const each of found.missing) await fetch(each);
     found = await look(toFind);
     if (found.missing.length > 0)
       throw new Failure(explain(found.missing, "still not there after installing"));
@@ -86,6 +89,21 @@ async function exists(/** @type {string} */ path) {
   );
 }
 
+/** @param {Missing} missing */
+async function fetch(missing) {
+  const { name, packages, fetch: from } = missing.server;
+  if (from === undefined) return;
+  const obstacle = await fetchObstacle();
+  if (obstacle !== undefined) throw new Failure(explain([missing], obstacle));
+  console.log(`Fetching ${name} (${packages.join(" ")} of Debian ${from.suite}, once; nothing is installed)`);
+  try {
+    await fetchPackages(from.folder, from.suite, packages);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw new Failure(`${error.message}\n\n${explain([missing], "fetching it failed, see above")}`);
+  }
+}
+
 /** @param {readonly Missing[]} missing */
 async function install(missing) {
   const obstacle = await installObstacle();
@@ -105,12 +123,18 @@ async function install(missing) {
   }
 }
 
-/** Why nothing can be installed here, or undefined when it can. */
-async function installObstacle() {
+/** Why nothing can be fetched here, or undefined when it can. */
+async function fetchObstacle() {
   if (process.env["HOLDFAST_TEST_INSTALL"] === "0") return "not installed, as HOLDFAST_TEST_INSTALL=0 asks";
   if (!(await exists("/etc/debian_version"))) return "not installed by itself, as this is not Debian";
-  if (process.getuid?.() !== 0) return "not installed by itself, as this is not root";
   return undefined;
+}
+
+/** Why nothing can be installed here, or undefined when it can. */
+async function installObstacle() {
+  const obstacle = await fetchObstacle();
+  if (obstacle !== undefined) return obstacle;
+  return process.getuid?.() === 0 ? undefined : "not installed by itself, as this is not root";
 }
 
 /**
@@ -137,7 +161,9 @@ async function withoutDaemons(work) {
 function explain(missing, why) {
   const lines = missing.flatMap(({ server, binaries }) => [
     `Missing server: ${server.name} (${binaries.join(", ")}), needed by the tests of ${server.backends.join(", ")}; ${why}.`,
-    `  Debian or Ubuntu: apt-get install ${server.packages.join(" ")}`,
+    server.fetch === undefined
+      ? `  Debian or Ubuntu: apt-get install ${server.packages.join(" ")}`
+      : `  Debian: unpack ${server.packages.join(" ")} of ${server.fetch.suite}, with all that it depends on, into ${server.fetch.folder}`,
     `  or give a running one: ${server.url}=…`,
   ]);
   return lines.join("\n");

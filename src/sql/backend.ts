@@ -66,7 +66,7 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#database = database;
     this.#front = new Lane(database, deadlineMs);
     this.#back = new Lane(database, deadlineMs);
-    this.#lookout = new Lookout((queue, id) => this.#front.call("look", { queue, id }));
+    this.#lookout = new Lookout((queue, seq) => this.#front.call("look", { queue, seq: seq.toString() }));
     if (database.listen !== undefined) {
       this.onEvicted = (listener) => {
         this.#onEvicted = listener;
@@ -82,12 +82,14 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#back.warm();
     if (this.#onEvicted !== null) this.#listen();
     // What was released before is free before: the two travel on different connections.
-    await this.#leaving.get(queue);
+    const leaving = this.#leaving.get(queue);
+    if (leaving !== undefined) await leaving;
     const { epoch } = this.#lookout;
     const again = this.#lookout.foundGone(entry.id);
     const place = await this.#front.call("append", appendRequest(queue, entry, this.#channel, again));
     this.#sweeper ??= systemClock.after(sweepMs * (0.5 + Math.random()), () => this.#sweep());
     if (!isPlace(place)) return null;
+    if (place[8] === true) await this.#settle();
     const snapshot = snapshotOf(entry, place);
     if (epoch !== null && epoch === this.#lookout.epoch) this.#lookout.trust(snapshot.self, epoch);
     return snapshot;
@@ -106,7 +108,9 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   async remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     this.#lookout.forget(id);
     const request = { queue, id, evict, seq: seq === undefined ? null : seq.toString() };
-    const answer = this.#back.call("remove", request);
+    // Whoever serves one connection only has all that it needs at hand.
+    const lane = this.#front.idle ? this.#front : this.#back;
+    const answer = lane.call("remove", request);
     this.#leaveInOrder(queue, answer);
     const removed = await answer;
     this.#lookout.nudge(queue);
@@ -152,11 +156,24 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     await Promise.all([this.#front.close(), this.#back.close(), this.#endListening?.()]);
   }
 
+  /** An append that a crash might undo has not happened yet, as far as anybody is told. */
+  async #settle(): Promise<void> {
+    await this.#front.call("flush", {}).catch((cause: unknown) => {
+      const text = `${this.name}: an append was not brought to disk, and may or may not last`;
+      throw new LockError("LOCK_OUTCOME_UNKNOWN", text, { backend: this.name, cause });
+    });
+  }
+
   /** Lets appends to the queue that are called from now on wait for a removal that is under way. */
   #leaveInOrder(queue: string, removal: Promise<unknown>): void {
-    const over = Promise.allSettled([this.#leaving.get(queue), removal]).then(() => {
+    const before = this.#leaving.get(queue);
+    const settled = (): void => {
       if (this.#leaving.get(queue) === over) this.#leaving.delete(queue);
-    });
+    };
+    const over = (before === undefined ? removal : Promise.allSettled([before, removal])).then(
+      settled,
+      settled,
+    );
     this.#leaving.set(queue, over);
   }
 

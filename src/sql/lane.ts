@@ -58,11 +58,18 @@ export class Lane {
   #opening: Promise<Session> | null = null;
   #calls: Call[] = [];
   #working: Promise<void> | null = null;
+  /** Whether a batch has been sent and not been answered. */
+  #underway = false;
   #closed = false;
 
   constructor(database: Database, deadlineMs: number) {
     this.#database = database;
     this.#deadlineMs = deadlineMs;
+  }
+
+  /** Whether it is connected and has nothing to do. */
+  get idle(): boolean {
+    return this.#session !== null && !this.#underway && this.#calls.length === 0;
   }
 
   /** Connects if need be, so that the first call does not have to wait for it. */
@@ -80,7 +87,7 @@ export class Lane {
   call(verb: Verb, request: object): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closedError());
-      const until = systemClock.now() + this.#deadlineMs;
+      const until = systemClock.recent() + this.#deadlineMs;
       this.#calls.push({ verb, request, until, resolve, reject });
       this.#working ??= this.#work();
     });
@@ -106,7 +113,12 @@ export class Lane {
     await Promise.resolve();
     while (this.#calls.length > 0) {
       const batch = this.#nextBatch();
-      if (batch.length > 0) await this.#send(batch);
+      if (batch.length > 0) {
+        this.#underway = true;
+        const settle = await this.#send(batch);
+        this.#underway = false;
+        settle();
+      }
     }
     this.#working = null;
   }
@@ -124,16 +136,19 @@ export class Lane {
     });
   }
 
-  /** Sends a batch. When the deadline passes, the socket is destroyed: no driver notices a frozen server. */
-  async #send(batch: readonly Call[]): Promise<void> {
+  /**
+   * Sends a batch and gives the function that tells the callers what came of it. When the deadline passes, the socket is
+   * destroyed: no driver notices a frozen server.
+   */
+  async #send(batch: readonly Call[]): Promise<() => void> {
     const { verb, until } = batch[batch.length - 1] ?? { verb: "look", until: 0 };
-    const fail = (error: LockError): void => {
+    const fail = (error: LockError) => (): void => {
       for (const call of batch) call.reject(error);
     };
     for (let tries = 1; ; tries++) {
       let session: Session;
       try {
-        session = await this.#open(until);
+        session = this.#session ?? (await this.#open(until));
       } catch (error) {
         return fail(this.#unavailable(error));
       }
@@ -142,7 +157,7 @@ export class Lane {
         const answers = await this.#inTime(until, session.call(verb, requests), () => {});
         if (answers.length !== batch.length)
           throw new Error(`${verb} gave ${answers.length} answers to ${batch.length} requests`);
-        return batch.forEach((call, index) => call.resolve(answers[index]));
+        return () => batch.forEach((call, index) => call.resolve(answers[index]));
       } catch (error) {
         if (error instanceof LockError) return fail(error);
         const verdict = error instanceof Late ? "unknown" : this.#database.judge(error);

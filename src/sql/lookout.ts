@@ -17,7 +17,7 @@ const nearMs = { shortest: 4, longest: 100 };
 const keptWakes = 1000;
 
 /** Asks the database where an entry stands: a place, or null if it is not there. */
-export type Look = (queue: string, id: string) => Promise<unknown>;
+export type Look = (queue: string, seq: bigint) => Promise<unknown>;
 
 class Watch {
   readonly queue: string;
@@ -188,11 +188,10 @@ export class Lookout {
     const { queue, self } = watch;
     const epoch = this.#epoch;
     try {
-      const place = await this.#look(queue, self.id);
+      const place = await this.#look(queue, self.seq);
       const now = systemClock.now();
-      const [seq, leftUs] = isPlace(place) ? place : ["", 0];
       // It was taken out, or has expired: then it must not hear that it may hold.
-      if (!isPlace(place) || BigInt(seq) !== self.seq || leftUs <= 0) {
+      if (!isPlace(place) || place[1] <= 0) {
         if (this.#watches.get(self.id)?.has(watch)) this.#gone.add(self.id);
         return this.#tell(watch, null);
       }

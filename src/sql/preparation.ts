@@ -68,6 +68,7 @@ export class Preparation {
 /** What those who look find where nothing is. */
 const nothing: Readonly<Record<Verb, unknown>> = {
   append: null,
+  flush: true,
   remove: false,
   renew: null,
   look: null,

@@ -3,7 +3,16 @@ import type { Ahead, Entry, NewEntry, Owner, Snapshot } from "../core/backend.ts
 import { nothingAhead } from "../core/grant.ts";
 
 /** The routines that are the calls of a SQL backend; each takes and gives one JSON array. */
-export type Verb = "append" | "remove" | "renew" | "look" | "list" | "queues" | "sweep" | "evictions";
+export type Verb =
+  | "append"
+  | "flush"
+  | "remove"
+  | "renew"
+  | "look"
+  | "list"
+  | "queues"
+  | "sweep"
+  | "evictions";
 
 /** An entry as `shown` gives it: id, writer, weight, permits, seq, µs left, µs of age, about. */
 export type ShownEntry = readonly [
@@ -17,7 +26,10 @@ export type ShownEntry = readonly [
   about: string,
 ];
 
-/** Where an entry stands, as `place_of` gives it; `true` for the writer means that it is the nearest. */
+/**
+ * Where an entry stands, as `place_of` gives it; `true` for the writer means that it is the nearest. `unsettled`: it was
+ * appended but may be undone by a crash until `flush` has been called.
+ */
 export type Place = readonly [
   seq: string,
   leftUs: number,
@@ -27,6 +39,7 @@ export type Place = readonly [
   nearest: ShownEntry | null,
   writer: ShownEntry | true | null,
   firstSeq: string | null,
+  unsettled?: boolean,
 ];
 
 /** What an append asks. */
@@ -61,7 +74,7 @@ function aboutOf({
 
 /** Whether a parsed answer is a place. */
 export function isPlace(value: unknown): value is Place {
-  return Array.isArray(value) && value.length === 8 && typeof value[0] === "string";
+  return Array.isArray(value) && value.length >= 8 && typeof value[0] === "string";
 }
 
 /** An entry that a database has shown. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { startPostgres } from "../../scripts/lib/postgres-server.mjs";
 import { postgresBackend } from "../../src/backends/postgres/index.ts";
 import { connect } from "../../src/connect.ts";
+import type { NewEntry } from "../../src/core/backend.ts";
 import { hasCode } from "../../src/core/errors.ts";
 import { sql } from "../helpers/postgres.ts";
 import { type Breakable, sqlFaults, stopProcess, until } from "../helpers/sql-faults.ts";
@@ -76,6 +77,24 @@ it("loses a release in a crash at worst: the lock is free at the end of its ttl"
   await started.server.start();
   const next = await locks.acquire("job", { wait: "5s" });
   expect(next.token).toBeGreaterThan(lock.token);
+});
+
+it("keeps a waiter over a crash right after its append was answered", async () => {
+  const url = await database();
+  const client = postgresBackend({ url });
+  onTestFinished(() => client.close());
+  const entry = (id: string): NewEntry => {
+    const owner = { client: "c", host: "h", pid: 1 };
+    return { id, owner, mode: "write", weight: 1, ttlMs: 60_000 };
+  };
+  const joined = [];
+  for (const id of ["holder", "waiter"]) joined.push(await client.append("job", entry(id)));
+  joined.push(...(await Promise.all(["third", "fourth"].map((id) => client.append("job", entry(id))))));
+  await started.server.stop("SIGQUIT");
+  await started.server.start();
+  await until(async () => (await client.list("job").catch(() => null)) !== null);
+  const left = await client.list("job");
+  expect(left.map(({ id, seq }) => [id, seq])).toEqual(joined.map((each) => [each?.self.id, each?.self.seq]));
 });
 
 // Why seq comes from a row: a sequence writes its log ahead, and a crash may forget it all.

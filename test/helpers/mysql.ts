@@ -1,7 +1,8 @@
 /** MariaDB or MySQL for the tests: a server of the file's own, or the one that the environment gives, and a database for each suite. */
 import { randomBytes } from "node:crypto";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
-import { startMysql } from "../../scripts/lib/mysql-server.mjs";
+import { mysql9 } from "../../scripts/lib/mysql-9.mjs";
+import { startMysql, startMysql9 } from "../../scripts/lib/mysql-server.mjs";
 import type { ServerProcess } from "../../scripts/lib/server-process.mjs";
 
 /** A server for the tests of one file. */
@@ -14,10 +15,22 @@ export interface TestMysql {
   stop(): Promise<void>;
 }
 
-/** Starts a server, or takes the given one. */
-export async function testMysql(): Promise<TestMysql> {
-  const given = process.env["HOLDFAST_TEST_MYSQL_URL"];
-  const started = given === undefined ? await startMysql() : undefined;
+/** Starts a MariaDB, or takes the server that is given. */
+export function testMysql(): Promise<TestMysql> {
+  return givenOrStarted("HOLDFAST_TEST_MYSQL_URL", startMysql);
+}
+
+/** Starts a MySQL 9, or takes the one that is given. */
+export function testMysql9(): Promise<TestMysql> {
+  return givenOrStarted(mysql9.url, startMysql9);
+}
+
+async function givenOrStarted(
+  variable: string,
+  start: () => ReturnType<typeof startMysql>,
+): Promise<TestMysql> {
+  const given = process.env[variable];
+  const started = given === undefined ? await start() : undefined;
   const url = given ?? started?.url ?? "";
   return {
     url,

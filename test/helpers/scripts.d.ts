@@ -44,6 +44,11 @@ declare module "*/scripts/lib/mysql-server.mjs" {
     readonly durable?: boolean;
     readonly settings?: readonly string[];
   }): Promise<Started>;
+  export function startMysql9(): Promise<Started>;
+}
+
+declare module "*/scripts/lib/mysql-9.mjs" {
+  export const mysql9: { readonly url: string };
 }
 
 declare module "*/scripts/lib/tcp-proxy.mjs" {

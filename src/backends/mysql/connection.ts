@@ -1,10 +1,10 @@
 /** Connections to MySQL or MariaDB through `mysql2`, which is loaded when it is first needed; what is sent is left to others. */
-import type { Connection, ConnectionOptions, RowDataPacket } from "mysql2/promise";
+import type { Connection, ConnectionOptions, ResultSetHeader, RowDataPacket } from "mysql2/promise";
 import { LockError } from "../../core/errors.ts";
 import type { Session, Verdict } from "../../sql/lane.ts";
 import type { Place, Verb } from "../../sql/wire.ts";
 import { inShardOrder } from "./shards.ts";
-import { callOf } from "./statements.ts";
+import { callOfMany, callOfOne, removalOf, type Statement } from "./statements.ts";
 
 /** A pool of `mysql2` or `mysql2/promise`, as far as it is looked at: how it connects. Its own connections are never borrowed. */
 export interface PoolLike {
@@ -72,13 +72,16 @@ export function sessionOn(connection: MysqlConnection, prefix: string): Session 
   const session: Session = {
     onEnd: null,
     async call(verb: Verb, requests) {
+      const [request, ...others] = requests;
+      if (request !== undefined && others.length === 0) {
+        if (verb === "remove" && (await isRemoved(connection, prefix, request))) return [true];
+        const one = callOfOne(prefix, verb, request);
+        if (one !== undefined) return [answerOf[verb]((await resultsOf(connection, one))[0] ?? [])];
+      }
       const { ordered, restore } = inShardOrder(requests);
-      const [results] = await connection.execute<RowDataPacket[][]>(callOf(prefix, verb), [
-        JSON.stringify(ordered, plainly),
-      ]);
+      const results = await resultsOf(connection, callOfMany(prefix, verb, ordered));
       // One result set for each request, and then the word that the call has ended.
-      const answers = results.slice(0, requests.length).map((rows) => answerOf[verb](rows));
-      return restore(answers);
+      return restore(results.slice(0, requests.length).map((rows) => answerOf[verb](rows)));
     },
     end: () => connection.end(),
     destroy: () => connection.destroy(),
@@ -89,15 +92,28 @@ export function sessionOn(connection: MysqlConnection, prefix: string): Session 
   return session;
 }
 
-/** The procedures know neither booleans nor null. */
-function plainly(_key: string, value: unknown): unknown {
-  return typeof value === "boolean" ? Number(value) : (value ?? 0);
+async function resultsOf(
+  connection: MysqlConnection,
+  { text, values }: Statement,
+): Promise<RowDataPacket[][]> {
+  const [results] = await connection.execute<RowDataPacket[][]>(text, values);
+  return results;
+}
+
+/** The common case of a release: one statement, which is a transaction of its own. False says nothing. */
+async function isRemoved(connection: MysqlConnection, prefix: string, request: object): Promise<boolean> {
+  const removal = removalOf(prefix, request);
+  if (removal === undefined) return false;
+  const [{ affectedRows }] = await connection.execute<ResultSetHeader>(removal.text, removal.values);
+  return affectedRows === 1;
 }
 
 /** What the rows of each call mean; the same as what other databases give as JSON. */
 const answerOf: Readonly<Record<Verb, (rows: readonly RowDataPacket[]) => unknown>> = {
   append: ([row]) => placeOf(row),
   look: ([row]) => placeOf(row),
+  // An append is on disk when it is answered.
+  flush: () => true,
   remove: ([row]) => Boolean(row?.["was_live"]),
   renew: ([row]) => (row?.["was_evicted"] ? false : numberOf(row?.["left_us"])),
   list: (rows) => rows.map((row) => parsed(row["entry"])),
@@ -109,7 +125,17 @@ const answerOf: Readonly<Record<Verb, (rows: readonly RowDataPacket[]) => unknow
 
 function placeOf(row: RowDataPacket | undefined): unknown {
   if (row === undefined) return null;
-  const { seq, left_us: left, age_us: age, number, weight, nearest, writer, first_seq: first } = row;
+  // A row without what is ahead says that nobody is.
+  const {
+    seq,
+    left_us: left,
+    age_us: age = 0,
+    number = 0,
+    weight = 0,
+    nearest,
+    writer,
+    first_seq: first = null,
+  } = row;
   const place: { readonly [Key in keyof Place]: unknown } = [
     seq,
     Number(left),

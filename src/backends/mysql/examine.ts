@@ -13,7 +13,7 @@ export async function examine(connection: MysqlConnection, prefix: string): Prom
   const [seen] = await rowsOf(
     connection,
     `SELECT VERSION() AS version, @@innodb_flush_log_at_trx_commit AS flush, @@read_only AS read_only, @@log_bin AS log_bin,
-      @@binlog_format AS binlog_format, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) / 1000 AS clock`,
+      @@binlog_format AS binlog_format, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1000 AS clock`,
   );
   const of = (key: string): string => String(seen?.[key]);
   const aheadMs = Number(seen?.["clock"]) - Date.now();
@@ -72,7 +72,7 @@ async function schemaFindings(connection: MysqlConnection, prefix: string): Prom
   const [row] = await rowsOf(
     connection,
     `SELECT COUNT(*) AS entries, COALESCE(SUM(left_us < -120000000), 0) AS expired, COALESCE(SUM(left_us > 86400000000), 0) AS lasting
-      FROM (SELECT expires_at - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) AS left_us FROM \`${prefix}entries\`) AS lives`,
+      FROM (SELECT expires_at - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS left_us FROM \`${prefix}entries\`) AS lives`,
   );
   const of = (key: string): string => String(row?.[key]);
   return [

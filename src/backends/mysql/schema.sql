@@ -2,15 +2,17 @@
 -- order; each statement can be run again, since DDL has no transactions. Who applies them, and when, is left to migrate.ts.
 --
 -- Purpose: ordered queues of entries that live by the server's clock, told apart by their seq.
--- Keys: entries are found by (queue, seq) and by (queue, id); times are microseconds since 1970. Sessions must live in UTC.
--- Arguments: every call takes one JSON array of requests, so that calls that are made together travel together; no is 0, null is 0.
+-- Keys: entries are found by (queue, seq); times are microseconds since 1970, as it was when a statement began.
+-- Arguments: `append` and `place` take one request. All other calls take one JSON array of requests, so that calls that are made
+-- together travel together; so do `append_all` and `look`. No is 0, null is 0.
 -- Returns: every call gives one result set for each request, in their order.
 
 -- version 1
 
 DELIMITER //
 
--- One entry of one queue. `about` is a text for people that only clients read.
+-- One entry of one queue. `about` is a text for people that only clients read. One index is all that an append has to write: that
+-- an id stands in a queue once is seen to by `append`, under the lock of the queue.
 CREATE TABLE IF NOT EXISTS `:prefix:entries` (
   queue VARBINARY(540) NOT NULL,
   seq BIGINT NOT NULL,
@@ -21,8 +23,7 @@ CREATE TABLE IF NOT EXISTS `:prefix:entries` (
   appended_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
   about TEXT CHARACTER SET utf8mb4 NOT NULL,
-  PRIMARY KEY (queue, seq),
-  UNIQUE KEY by_id (queue, id)
+  PRIMARY KEY (queue, seq)
 ) ENGINE = InnoDB
 //
 
@@ -65,11 +66,13 @@ CREATE TABLE IF NOT EXISTS `:prefix:row_locks` (
 //
 
 -- Purpose: where an entry stands, read in one statement, so that what is ahead belongs together.
+-- Arguments: queue, seq, the moment; 0 for now.
 -- Returns: one row: seq as text, µs left, µs of age, count and weight ahead, the nearest ahead and the nearest writer ahead as JSON,
 -- seq of the first as text; no row if it is not there.
 CREATE PROCEDURE IF NOT EXISTS `:prefix:place` (IN the_queue VARBINARY(540), IN the_seq BIGINT, IN the_now BIGINT)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
+  IF the_now = 0 THEN SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); END IF;
   SELECT CAST(self.seq AS CHAR) AS seq, self.expires_at - the_now AS left_us, the_now - self.appended_at AS age_us,
     ahead.number AS number, ahead.weight AS weight,
     IF(nearest.seq IS NULL, NULL, JSON_ARRAY(CONVERT(nearest.id USING utf8mb4), nearest.writer, nearest.weight, nearest.permits,
@@ -89,71 +92,83 @@ BEGIN
 END
 //
 
--- Purpose: puts entries at the tails of their queues, or finds them there again.
--- Arguments: [{queue, id, writer, weight, permits, ttl in µs, demand: refuse it unless it would hold, about,
--- again: it was there before, and found itself gone}].
--- Returns: for each a row as `place` gives it; no row if it was refused.
-CREATE PROCEDURE IF NOT EXISTS `:prefix:append` (IN requests JSON)
+-- Purpose: puts an entry at the tail of its queue, or finds it there again.
+-- Arguments: queue, id, writer, weight, permits or 0, ttl in µs, demand: refuse it unless it would hold, about, again: it was there
+-- before, and found itself gone, alone: it is a transaction of its own.
+-- Returns: a row as `place` gives it, or one without what is ahead if nobody is; no row if it was refused.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:append` (IN the_queue VARBINARY(540), IN the_id VARBINARY(255), IN is_writer BOOLEAN,
+  IN the_weight BIGINT, IN the_permits BIGINT, IN the_ttl BIGINT, IN demand BOOLEAN, IN the_about TEXT CHARACTER SET utf8mb4,
+  IN again BOOLEAN, IN alone BOOLEAN)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE first_seq BIGINT;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  IF alone THEN
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION;
+  END IF;
+  IF again THEN DELETE FROM `:prefix:evicted` WHERE id = the_id; END IF;
+  -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
+  UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))
+    WHERE shard = CRC32(the_queue) & 255;
+  SELECT MIN(seq) INTO first_seq FROM `:prefix:entries` WHERE queue = the_queue;
+  IF first_seq IS NULL AND (NOT demand OR the_permits = 0 OR the_weight <= the_permits) THEN
+    -- 2. Nobody is there: the common case, in as few steps as possible, since each costs some microseconds.
+    INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
+      VALUES (the_queue, LAST_INSERT_ID(), the_id, is_writer, the_weight, NULLIF(the_permits, 0),
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + the_ttl, the_about);
+    SELECT CAST(LAST_INSERT_ID() AS CHAR) AS seq, the_ttl AS left_us;
+  ELSE
+    BEGIN
+      DECLARE tries INT DEFAULT 0;
+      DECLARE next_seq BIGINT DEFAULT LAST_INSERT_ID();
+      DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+      DECLARE own_seq, ahead, ahead_weight, writer_seq, next_expiry BIGINT;
+      -- 3. Look at the queue, after taking out what has expired.
+      REPEAT
+        SET tries = tries + 1;
+        SELECT COUNT(*), COALESCE(SUM(weight), 0), MAX(CASE WHEN writer THEN seq END), MIN(expires_at), MAX(CASE WHEN id = the_id THEN seq END)
+          INTO ahead, ahead_weight, writer_seq, next_expiry, own_seq FROM `:prefix:entries` WHERE queue = the_queue;
+        IF next_expiry IS NULL OR next_expiry > the_now THEN SET tries = 2; END IF;
+        IF tries = 1 THEN DELETE FROM `:prefix:entries` WHERE queue = the_queue AND expires_at <= the_now; END IF;
+      UNTIL tries = 2 END REPEAT;
+      -- 4. Find the entry again, refuse it, or put it at the tail.
+      IF own_seq IS NOT NULL THEN
+        CALL `:prefix:place`(the_queue, own_seq, the_now);
+      ELSEIF demand AND NOT CASE
+        WHEN the_permits <> 0 THEN ahead_weight + the_weight <= the_permits
+        WHEN is_writer THEN ahead = 0
+        ELSE writer_seq IS NULL
+      END THEN
+        SELECT NULL AS seq FROM DUAL WHERE FALSE;
+      ELSE
+        INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
+          VALUES (the_queue, next_seq, the_id, is_writer, the_weight, NULLIF(the_permits, 0), the_now, the_now + the_ttl, the_about);
+        CALL `:prefix:place`(the_queue, next_seq, the_now);
+      END IF;
+    END;
+  END IF;
+  IF alone THEN COMMIT; END IF;
+END
+//
+
+-- Purpose: appends many, in their order.
+-- Arguments: [{queue, id, writer, weight, permits, ttl, demand, about, again}], as `append` takes them.
+-- Returns: for each what `append` gives.
+CREATE PROCEDURE IF NOT EXISTS `:prefix:append_all` (IN requests JSON)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE at INT DEFAULT 0;
-  DECLARE tries INT;
-  DECLARE r, the_about LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE the_queue VARBINARY(540);
-  DECLARE the_id VARBINARY(255);
-  DECLARE is_writer, demanding BOOLEAN;
-  DECLARE the_weight, the_permits, the_ttl, the_now, next_seq, own_seq, ahead, ahead_weight, writer_seq, next_expiry BIGINT;
+  DECLARE r LONGTEXT CHARACTER SET utf8mb4;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-  IF @@session.time_zone <> '+00:00' THEN
-    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'holdfast needs a session in UTC: SET time_zone = ''+00:00''';
-  END IF;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
   START TRANSACTION;
   WHILE at < JSON_LENGTH(requests) DO
     SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
     SET at = at + 1;
-    SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
-    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
-    SET is_writer = JSON_EXTRACT(r, '$.writer');
-    SET the_weight = JSON_EXTRACT(r, '$.weight');
-    SET the_permits = NULLIF(CAST(JSON_EXTRACT(r, '$.permits') AS SIGNED), 0);
-    SET the_ttl = JSON_EXTRACT(r, '$.ttl');
-    SET demanding = JSON_EXTRACT(r, '$.demand');
-    SET the_about = JSON_UNQUOTE(JSON_EXTRACT(r, '$.about'));
-    -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
-    UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))))
-      WHERE shard = CRC32(the_queue) & 255;
-    SET next_seq = LAST_INSERT_ID();
-    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
-    -- 2. Look at the queue, after taking out what has expired.
-    SET tries = 0;
-    REPEAT
-      SET tries = tries + 1;
-      SELECT COUNT(*), COALESCE(SUM(weight), 0), MAX(CASE WHEN writer THEN seq END), MIN(expires_at), MAX(CASE WHEN id = the_id THEN seq END)
-        INTO ahead, ahead_weight, writer_seq, next_expiry, own_seq FROM `:prefix:entries` WHERE queue = the_queue;
-      IF next_expiry IS NULL OR next_expiry > the_now THEN SET tries = 2; END IF;
-      IF tries = 1 THEN DELETE FROM `:prefix:entries` WHERE queue = the_queue AND expires_at <= the_now; END IF;
-    UNTIL tries = 2 END REPEAT;
-    -- 3. Find the entry again, refuse it, or put it at the tail.
-    IF own_seq IS NOT NULL THEN
-      CALL `:prefix:place`(the_queue, own_seq, the_now);
-    ELSEIF demanding AND NOT CASE
-      WHEN the_permits IS NOT NULL THEN ahead_weight + the_weight <= the_permits
-      WHEN is_writer THEN ahead = 0
-      ELSE writer_seq IS NULL
-    END THEN
-      SELECT NULL AS seq FROM DUAL WHERE FALSE;
-    ELSE
-      INSERT INTO `:prefix:entries` (queue, seq, id, writer, weight, permits, appended_at, expires_at, about)
-        VALUES (the_queue, next_seq, the_id, is_writer, the_weight, the_permits, the_now, the_now + the_ttl, the_about);
-      IF JSON_EXTRACT(r, '$.again') THEN DELETE FROM `:prefix:evicted` WHERE id = the_id; END IF;
-      IF ahead = 0 THEN
-        SELECT CAST(next_seq AS CHAR) AS seq, the_ttl AS left_us, 0 AS age_us, 0 AS number, 0 AS weight,
-          NULL AS nearest, NULL AS writer, NULL AS first_seq;
-      ELSE
-        CALL `:prefix:place`(the_queue, next_seq, the_now);
-      END IF;
-    END IF;
+    CALL `:prefix:append`(JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue')), JSON_UNQUOTE(JSON_EXTRACT(r, '$.id')), JSON_EXTRACT(r, '$.writer'),
+      JSON_EXTRACT(r, '$.weight'), JSON_EXTRACT(r, '$.permits'), JSON_EXTRACT(r, '$.ttl'), JSON_EXTRACT(r, '$.demand'),
+      JSON_UNQUOTE(JSON_EXTRACT(r, '$.about')), JSON_EXTRACT(r, '$.again'), FALSE);
   END WHILE;
   COMMIT;
 END
@@ -181,17 +196,17 @@ BEGIN
     SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
     SET evicting = JSON_EXTRACT(r, '$.evict');
     SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
-    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    IF the_seq = 0 THEN SELECT MIN(seq) INTO the_seq FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id; END IF;
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     IF evicting THEN
       DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
       INSERT IGNORE INTO `:prefix:evicted` (id, seq, expires_at) SELECT id, seq, expires_at FROM `:prefix:entries`
-        WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq) AND expires_at > the_now FOR UPDATE;
+        WHERE queue = the_queue AND seq = the_seq AND id = the_id AND expires_at > the_now FOR UPDATE;
     END IF;
-    DELETE FROM `:prefix:entries`
-      WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq) AND expires_at > the_now;
+    DELETE FROM `:prefix:entries` WHERE queue = the_queue AND seq = the_seq AND id = the_id AND expires_at > the_now;
     SET was_live = ROW_COUNT() > 0;
     IF NOT was_live THEN
-      DELETE FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id AND (the_seq = 0 OR seq = the_seq);
+      DELETE FROM `:prefix:entries` WHERE queue = the_queue AND seq = the_seq AND id = the_id;
     END IF;
     SELECT was_live;
   END WHILE;
@@ -223,7 +238,7 @@ BEGIN
     SET the_ttl = JSON_EXTRACT(r, '$.ttl');
     SET expiry = NULL, was_evicted = FALSE;
     SELECT MAX(expires_at) INTO expiry FROM `:prefix:entries` WHERE queue = the_queue AND seq = the_seq AND id = the_id FOR UPDATE;
-    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+    SET the_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     IF expiry > the_now THEN
       SET expiry = GREATEST(expiry, the_now + the_ttl);
       UPDATE `:prefix:entries` SET expires_at = expiry WHERE queue = the_queue AND seq = the_seq;
@@ -239,7 +254,7 @@ END
 //
 
 -- Purpose: looks where entries stand, without taking anything out: what has expired still counts.
--- Arguments: [{queue, id}].
+-- Arguments: [{queue, seq as text}].
 -- Returns: for each a row as `place` gives it; no row if it is not there.
 CREATE PROCEDURE IF NOT EXISTS `:prefix:look` (IN requests JSON)
 READS SQL DATA SQL SECURITY INVOKER
@@ -247,15 +262,13 @@ BEGIN
   DECLARE at INT DEFAULT 0;
   DECLARE r LONGTEXT CHARACTER SET utf8mb4;
   DECLARE the_queue VARBINARY(540);
-  DECLARE the_id VARBINARY(255);
-  DECLARE own_seq BIGINT;
+  DECLARE the_seq BIGINT;
   WHILE at < JSON_LENGTH(requests) DO
     SET r = JSON_EXTRACT(requests, CONCAT('$[', at, ']'));
     SET at = at + 1;
     SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(r, '$.queue'));
-    SET the_id = JSON_UNQUOTE(JSON_EXTRACT(r, '$.id'));
-    SELECT MAX(seq) INTO own_seq FROM `:prefix:entries` WHERE queue = the_queue AND id = the_id;
-    CALL `:prefix:place`(the_queue, own_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)));
+    SET the_seq = JSON_UNQUOTE(JSON_EXTRACT(r, '$.seq'));
+    CALL `:prefix:place`(the_queue, the_seq, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)));
   END WHILE;
 END
 //
@@ -265,7 +278,7 @@ END
 CREATE PROCEDURE IF NOT EXISTS `:prefix:sweep` (IN requests JSON)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
-  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
   DELETE FROM `:prefix:evicted` WHERE expires_at <= the_now;
   DELETE FROM `:prefix:entries` WHERE expires_at <= the_now;
   SELECT ROW_COUNT() AS swept;
@@ -279,7 +292,7 @@ CREATE PROCEDURE IF NOT EXISTS `:prefix:list` (IN requests JSON)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE at INT DEFAULT 0;
-  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
   DECLARE the_queue VARBINARY(540);
   WHILE at < JSON_LENGTH(requests) DO
     SET the_queue = JSON_UNQUOTE(JSON_EXTRACT(requests, CONCAT('$[', at, '].queue')));
@@ -298,7 +311,7 @@ CREATE PROCEDURE IF NOT EXISTS `:prefix:queues` (IN requests JSON)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE at INT DEFAULT 0;
-  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+  DECLARE the_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
   DECLARE the_prefix VARBINARY(540);
   WHILE at < JSON_LENGTH(requests) DO
     SET the_prefix = JSON_UNQUOTE(JSON_EXTRACT(requests, CONCAT('$[', at, '].prefix')));

@@ -1,9 +1,8 @@
 /** Connections to PostgreSQL through `pg`, which is loaded when it is first needed; what is sent on them is left to others. */
-import type { Client, ClientConfig } from "pg";
+import type { Client, ClientConfig, QueryArrayConfig } from "pg";
 import { LockError } from "../../core/errors.ts";
 import type { Session, Verdict } from "../../sql/lane.ts";
-import type { Verb } from "../../sql/wire.ts";
-import { callOf } from "./statements.ts";
+import { callOfMany, callOfOne, type FunctionCall } from "./statements.ts";
 
 /** A `pg.Pool`, as far as it is looked at: how it connects. Its own connections are never borrowed. */
 export interface PoolLike {
@@ -66,15 +65,19 @@ export async function isPooled(client: PgClient): Promise<boolean> {
 
 /** A connection as a lane uses it. Prepared statements are used where the connection surely stays on one server process. */
 export function sessionOn(client: PgClient, schema: string, prepared: boolean): Session {
+  const answerTo = async ({ name, text, values }: FunctionCall): Promise<unknown> => {
+    const query: QueryArrayConfig = { text, values, rowMode: "array" };
+    if (prepared) query.name = `holdfast_${name}`;
+    const { rows } = await client.query(query);
+    return rows[0]?.[0];
+  };
   const session: Session = {
     onEnd: null,
-    async call(verb: Verb, requests) {
-      const text = callOf(schema, verb);
-      const values = [JSON.stringify(requests)];
-      const { rows } = await client.query(
-        prepared ? { name: `holdfast_${verb}`, text, values } : { text, values },
-      );
-      const answers: unknown = rows[0]?.answers;
+    async call(verb, requests) {
+      const [request, ...others] = requests;
+      const one = request && others.length === 0 ? callOfOne(schema, verb, request) : undefined;
+      if (one !== undefined) return [await answerTo(one)];
+      const answers = await answerTo(callOfMany(schema, verb, requests));
       return Array.isArray(answers) ? answers : [];
     },
     end: () => client.end(),
