@@ -1,32 +1,53 @@
-/** npm run lua: writes src/backends/redis/scripts.ts from the Lua files beside it; with --check it fails when they differ. */
+/** npm run lua: writes the scripts.ts of backends from the Lua files beside them; with --check it fails when they differ. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure, main, root } from "./lib/run.mjs";
 
-const folder = join(root, "src", "backends", "redis");
+/**
+ * What a script is made of: what every call needs, what is defined when it is first needed (nothing: all is defined at
+ * once), and the loop.
+ *
+ * @typedef {{ backend: string, first: readonly string[], whenNeeded: readonly string[], last: readonly string[] }} Recipe
+ */
 
-/** The files that the script is made of: what every call needs, what is defined when it is first needed, and the loop. */
-const first = ["moment", "alone"];
-const whenNeeded = ["queue", "append", "remove", "evict", "renew", "prune", "list"];
-const last = ["calls"];
+/** @type {readonly Recipe[]} */
+const recipes = [
+  {
+    backend: "redis",
+    first: ["moment", "alone"],
+    whenNeeded: ["queue", "append", "remove", "evict", "renew", "prune", "list"],
+    last: ["calls"],
+  },
+  {
+    backend: "redlock",
+    first: ["values", "acquire", "store", "renew", "repair", "remove", "evict", "look"],
+    whenNeeded: [],
+    last: ["calls"],
+  },
+];
 
 await main(async () => {
-  const target = join(folder, "scripts.ts");
-  const fresh = await generate();
-  if (!process.argv.includes("--check")) return writeFile(target, fresh);
-  if ((await readFile(target, "utf8")) !== fresh) throw new Failure("scripts.ts is out of date: npm run lua");
+  for (const recipe of recipes) {
+    const target = join(root, "src", "backends", recipe.backend, "scripts.ts");
+    const fresh = await generate(recipe);
+    if (!process.argv.includes("--check")) await writeFile(target, fresh);
+    else if ((await readFile(target, "utf8")) !== fresh)
+      throw new Failure(`scripts.ts of ${recipe.backend} is out of date: npm run lua`);
+  }
 });
 
-async function generate() {
+async function generate(/** @type {Recipe} */ { backend, first, whenNeeded, last }) {
   const read = async (/** @type {readonly string[]} */ names) => {
-    const texts = names.map((name) => readFile(join(folder, "scripts", `${name}.lua`), "utf8"));
+    const folder = join(root, "src", "backends", backend, "scripts");
+    const texts = names.map((name) => readFile(join(folder, `${name}.lua`), "utf8"));
     return (await Promise.all(texts)).map(strip).join("");
   };
   const named = whenNeeded.slice(1).map((name) => `${name} = ${name}`);
-  const script = `${await read(first)}local function define()
-${await read(whenNeeded)}return { ${named.join(", ")} }
-end
-${await read(last)}`;
+  const later =
+    whenNeeded.length === 0
+      ? ""
+      : `local function define()\n${await read(whenNeeded)}return { ${named.join(", ")} }\nend\n`;
+  const script = `${await read(first)}${later}${await read(last)}`;
   return `/** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */

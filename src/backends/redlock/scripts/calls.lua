@@ -1,0 +1,42 @@
+-- Purpose: runs the calls of one tick, one after the other; one that fails does not fail its neighbours.
+-- Keys: the counter of this node, then those of each call, in turn
+-- Arguments: until when (ms of this node's clock, 0: for ever) they may still begin; then for each call its letter and its
+--   arguments, in turn
+-- Returns: the time in µs, then the result of each call; "!" and a text for one that failed; after the time only "!LATE" if
+--   they came too late
+
+local function run(call, keys, key, arguments, argument)
+  local given = {}
+  for i = 0, keys - 1 do given[#given + 1] = KEYS[key + i] end
+  for i = 1, arguments do given[#given + 1] = ARGV[argument + i] end
+  return call(unpack(given))
+end
+
+local results = { text(nowUs) }
+if ARGV[1] ~= '0' and nowUs > tonumber(ARGV[1]) * 1000 then return { results[1], '!LATE' } end
+local key, argument = 2, 2
+while argument <= #ARGV do
+  local letter = ARGV[argument]
+  local call, keys, arguments
+  if letter == 'a' then
+    call, keys, arguments = acquire, 1, 4
+  elseif letter == 'd' then
+    call, keys, arguments = remove, 1, 3
+  elseif letter == 's' then
+    call, keys, arguments = store, 1, 2
+  elseif letter == 'r' then
+    call, keys, arguments = renew, 2, 3
+  elseif letter == 'f' then
+    call, keys, arguments = repair, 1, 5
+  elseif letter == 'e' then
+    call, keys, arguments = evict, 2, 2
+  else
+    call, keys, arguments = look, 1, 0
+  end
+  local done, result = pcall(run, call, keys, key, arguments, argument)
+  if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
+  results[#results + 1] = result
+  key = key + keys
+  argument = argument + arguments + 1
+end
+return results
