@@ -48,7 +48,7 @@ export async function startServers(
 }
 
 /** The URL of some servers, or of what stands in front of them. */
-function urlOf(places: readonly { readonly port: number }[], query = ""): string {
+export function urlOf(places: readonly { readonly port: number }[], query = ""): string {
   return `redlock://${places.map(({ port }) => `127.0.0.1:${port}`).join()}${query}`;
 }
 

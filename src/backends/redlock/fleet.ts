@@ -61,7 +61,7 @@ export class Fleet {
 
   /** Adds a call to what this tick sends to all nodes. */
   call(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll): void {
-    if (this.#closed) throw closed();
+    if (this.#closed) return this.nodes.forEach(({ index }) => poll.failed(index, closed()));
     if (this.#open?.isFull) this.#send(this.#open);
     this.#open ??= new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs);
     this.#open.add(name, keys, args, poll);
@@ -75,7 +75,7 @@ export class Fleet {
 
   /** Sends a call to one node, after what it was sent before. */
   callOne(node: Node, name: CallName, keys: readonly string[], args: readonly string[], poll: Poll): void {
-    if (this.#closed) throw closed();
+    if (this.#closed) return poll.failed(node.index, closed());
     if (this.#open !== null) this.#send(this.#open);
     const batch = new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs, node.index);
     batch.add(name, keys, args, poll);
