@@ -380,8 +380,8 @@ function contextOf({ context }) {
   return { port: Number(port), brokerPort: 0 };
 }
 
-/** 256 pairs under way all the time, each on a name of its own. @param {Subject} subject @param {Budget} budget */
-async function measureThroughput({ request }, { warmUpMs, measureMs }) {
+/** 256 pairs under way all the time, each on a name of its own. @param {Pick<Subject, "request">} subject @param {Budget} budget */
+export async function measureThroughput({ request }, { warmUpMs, measureMs }) {
   const run = async (/** @type {number} */ ms) => {
     const until = performance.now() + ms;
     let pairs = 0;
