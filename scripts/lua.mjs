@@ -4,25 +4,45 @@ import { join } from "node:path";
 import { Failure, main, root } from "./lib/run.mjs";
 
 /**
- * What a script is made of: what every call needs, what is defined when it is first needed (nothing: all is defined at
- * once), and the loop.
+ * What a script is made of: what every call needs; what is defined when it is first needed, and what that shares; and
+ * the loop.
  *
- * @typedef {{ backend: string, first: readonly string[], whenNeeded: readonly string[], last: readonly string[] }} Recipe
+ * @typedef {object} Recipe
+ * @property {string} backend
+ * @property {readonly string[]} first
+ * @property {readonly string[]} shared
+ * @property {readonly string[]} whenNeeded
+ * @property {readonly string[]} last
+ * @property {readonly Alone[]} alone scripts for one call
  */
+
+/** @typedef {{ name: string, made: readonly string[], end: string }} Alone made of these files, and a line that calls */
 
 /** @type {readonly Recipe[]} */
 const recipes = [
   {
     backend: "redis",
     first: ["moment", "alone"],
-    whenNeeded: ["queue", "append", "remove", "evict", "renew", "prune", "list"],
+    shared: ["queue"],
+    whenNeeded: ["append", "remove", "evict", "renew", "prune", "list"],
     last: ["calls"],
+    alone: [],
   },
   {
     backend: "redlock",
-    first: ["values", "acquire", "store", "renew", "repair", "remove", "evict", "look"],
-    whenNeeded: [],
+    first: ["values", "acquire", "store", "remove"],
+    shared: [],
+    whenNeeded: ["renew", "repair", "evict", "look"],
     last: ["calls"],
+    alone: [
+      {
+        name: "acquire",
+        made: ["values", "acquire"],
+        end: "return acquire(KEYS[2], ARGV[1], ARGV[2], '', ARGV[3])\n",
+      },
+      { name: "store", made: ["values", "store"], end: "return store(KEYS[2], ARGV[1], ARGV[2])\n" },
+      { name: "release", made: ["release"], end: "" },
+    ],
   },
 ];
 
@@ -36,23 +56,29 @@ await main(async () => {
   }
 });
 
-async function generate(/** @type {Recipe} */ { backend, first, whenNeeded, last }) {
+async function generate(/** @type {Recipe} */ { backend, first, shared, whenNeeded, last, alone }) {
   const read = async (/** @type {readonly string[]} */ names) => {
     const folder = join(root, "src", "backends", backend, "scripts");
     const texts = names.map((name) => readFile(join(folder, `${name}.lua`), "utf8"));
     return (await Promise.all(texts)).map(strip).join("");
   };
-  const named = whenNeeded.slice(1).map((name) => `${name} = ${name}`);
-  const later =
-    whenNeeded.length === 0
-      ? ""
-      : `local function define()\n${await read(whenNeeded)}return { ${named.join(", ")} }\nend\n`;
-  const script = `${await read(first)}${later}${await read(last)}`;
-  return `/** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
+  const named = whenNeeded.map((name) => `${name} = ${name}`);
+  const script = `${await read(first)}local function define()
+${await read([...shared, ...whenNeeded])}return { ${named.join(", ")} }
+end
+${await read(last)}`;
+  const others = alone.map(
+    async ({ name, made, end }) => `
+/** One call alone: scripts/${name}.lua and what it needs. */
+export const ${name}Script: string = String.raw\`${await read(made)}${end}\`;
+`,
+  );
+  const which = alone.length === 0 ? "script" : "scripts";
+  return `/** The Lua ${which} as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
 export const callsScript: string = String.raw\`${script}\`;
-`;
+${(await Promise.all(others)).join("")}`;
 }
 
 /** A script without its comments and empty lines: each client sends it. */

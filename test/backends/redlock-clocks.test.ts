@@ -65,8 +65,14 @@ async function holdOn(name: string, held: number) {
   for (const looker of others) await looker.set(`lock:${name}`, "somebody", "PX", 60_000, "NX");
   const lock = await first.acquire(name, { ttl: "30s", renew: false, wait: "10s" });
   for (const looker of others) await looker.del(`lock:${name}`);
-  const has = await Promise.all(fleet.lookers.map((looker) => looker.exists(`lock:${name}`)));
-  expect(has.filter(Boolean).length).toBe(held);
+  // A majority was enough for the grant; the others take it a little later.
+  const has = async (): Promise<number> => {
+    const found = await Promise.all(fleet.lookers.map((looker) => looker.exists(`lock:${name}`)));
+    return found.filter(Boolean).length;
+  };
+  for (const end = performance.now() + 3_000; (await has()) !== held && performance.now() < end;)
+    await sleep(5);
+  expect(await has()).toBe(held);
   return lock;
 }
 
@@ -152,7 +158,6 @@ describe("nodes that are restarted without their data", () => {
     { held: 5, forgotten: 3 },
   ])("without quarantine, held on $held of 5 and $forgotten restarted: the same law", async (cell) => {
     judge(cell, await compete(`restart-${cell.held}-${cell.forgotten}`, cell.held, restart, cell.forgotten));
-    await sleep(100);
   });
 
   it("with quarantine nobody else is granted while the first believes, and later somebody is", async () => {

@@ -13,7 +13,9 @@ import { marginMs } from "../../core/keeper.ts";
 import { Ballot } from "./ballot.ts";
 import { redlockError, tooFew } from "./failures.ts";
 import type { Fleet } from "./fleet.ts";
+import type { Node } from "./node.ts";
 import { lifeOf, type Vote } from "./quorum.ts";
+import { storeToken, takeFenced, takePlain } from "./short.ts";
 import { type Held, leftMs, readLook } from "./values.ts";
 
 /** What is asked for. */
@@ -36,7 +38,13 @@ export interface Holder {
 export type Outcome =
   | { readonly kind: "granted"; readonly seq: bigint; readonly lifeMs: number }
   /** Without a holder, nobody seems to have it: several tried at once, or it is just being released. */
-  | { readonly kind: "busy"; readonly holder: Holder | null; readonly highest: bigint };
+  | {
+      readonly kind: "busy";
+      readonly holder: Holder | null;
+      readonly highest: bigint;
+      /** Resolves when nothing of this attempt is in the way of the next. */
+      readonly over: Promise<void>;
+    };
 
 /** How often a token that turned out to be too low is raised. */
 const storeTries = 3;
@@ -51,10 +59,25 @@ export function acquire(fleet: Fleet, clock: Clock, asked: Asked): Promise<Outco
   });
 }
 
-/** Tells all nodes to let go of what they have of an attempt, without waiting for an answer. Nobody held it: nobody is told. */
-function letGo(fleet: Fleet, key: string, id: string): void {
-  const owed = { key, id, seq: "" };
-  fleet.call("remove", [key], [id, "", "0"], { owed, answered: () => {}, failed: () => {} });
+/**
+ * Tells nodes to let go of what they may have of an attempt. Nobody held it: nobody is told. Resolves when each that is
+ * there has done it, or is not waited for any more: the next attempt of the same id must not be hit by it.
+ */
+function letGo(fleet: Fleet, nodes: readonly Node[], key: string, id: string): Promise<void> {
+  return new Promise((resolve) => {
+    const owed = { key, id, seq: "" };
+    const there = nodes.filter((node) => node.isUp);
+    let left = there.length;
+    const done = (): void => {
+      left -= 1;
+      if (left === 0) resolve();
+    };
+    for (const node of nodes) if (!node.isUp) node.owe(owed);
+    if (left === 0) return resolve();
+    for (const node of there) {
+      fleet.callOne(node, "remove", [key], [id, "", "0"], { owed, answered: done, failed: done });
+    }
+  });
 }
 
 class Acquisition {
@@ -65,14 +88,15 @@ class Acquisition {
   readonly #reject: (error: unknown) => void;
   readonly #sentAt: number;
   readonly #others: Holder[] = [];
-  /** How many nodes had an entry of ours with this number: an entry that stands is found, not made anew. */
-  readonly #found = new Map<bigint, number>();
+  /** How many nodes had our value already, and the largest token that it had there. */
+  #found = 0;
+  #foundToken = 0n;
   #lives: number[] = [];
   #highest = 0n;
   #ballot: Ballot | null = null;
   #timer: Timer | null = null;
-  #failed = false;
-  #released = false;
+  /** The nodes that have said that somebody else has it: there is nothing to let go of. */
+  readonly #refused = new Set<Node>();
 
   constructor(
     fleet: Fleet,
@@ -95,18 +119,14 @@ class Acquisition {
     const { key, id, ttlMs, number, rest } = this.#asked;
     const ballot = new Ballot(this.#fleet.nodes, {
       against: "impossible",
-      read: (answer) => this.#readTaken(answer),
+      read: (answer, node) => this.#readTaken(answer, node),
       decided: (decided) => this.#taken(decided),
-      // Whoever takes it, or may have, after we have given up is told to let go.
-      straggler: (vote) => this.#failed && vote !== "no" && this.#letGo(),
     });
     this.#ballot = ballot;
-    this.#fleet.call(
-      "acquire",
-      [key],
-      [id, String(ttlMs), number === null ? "" : String(number), rest],
-      ballot,
-    );
+    const short =
+      number === null ? takeFenced(key, id, ttlMs, rest) : takePlain(key, id, ttlMs, number, rest);
+    const args = [id, String(ttlMs), number === null ? "" : String(number), rest];
+    this.#fleet.call("acquire", [key], args, ballot, short);
     if (ttlMs * patience < this.#fleet.deadlineMs) {
       const late = redlockError(
         "LOCK_OUTCOME_UNKNOWN",
@@ -116,7 +136,7 @@ class Acquisition {
     }
   }
 
-  #readTaken(answer: string): Vote {
+  #readTaken(answer: string, node: Node): Vote {
     const said = answer.slice(1);
     if (answer.startsWith("+")) {
       this.#learn(said);
@@ -127,12 +147,13 @@ class Acquisition {
       const [number = "0", pttl = "0"] = said.slice(1).split(" ");
       this.#learn(number);
       this.#lives.push(leftMs(pttl));
-      const seq = BigInt(number);
-      if (said.startsWith("t")) this.#found.set(seq, (this.#found.get(seq) ?? 0) + 1);
+      this.#found += 1;
+      if (said.startsWith("t") && BigInt(number) > this.#foundToken) this.#foundToken = BigInt(number);
       return "yes";
     }
     const other = readLook(said);
     if (other !== null) this.#others.push(other);
+    this.#refused.add(node);
     return "no";
   }
 
@@ -143,12 +164,12 @@ class Acquisition {
   #taken(ballot: Ballot): void {
     const { verdict, quorum } = ballot.tally;
     if (verdict !== "reached") return this.#giveUp(ballot);
-    const standing = [...this.#found].find(([, count]) => count >= quorum);
     const { number } = this.#asked;
-    if (standing !== undefined) this.#conclude(standing[0], quorum);
+    // An entry that stands is found, not made anew: it keeps its number, once a majority has that.
+    if (this.#found >= quorum && this.#foundToken > 0n) this.#store(this.#foundToken, storeTries);
     else if (number === null) this.#store(this.#nextToken(), storeTries);
     // Lives of an earlier attempt have numbers of their own: all get the same.
-    else if (this.#found.size > 0) this.#store(number, 1);
+    else if (this.#found > 0) this.#store(number, 1);
     else this.#conclude(number, quorum);
   }
 
@@ -176,7 +197,7 @@ class Acquisition {
       },
     });
     this.#ballot = ballot;
-    this.#fleet.call("store", [key], [id, String(token)], ballot);
+    this.#fleet.call("store", [key], [id, String(token)], ballot, storeToken(key, id, token));
   }
 
   // 3. Believe it, if there is time left.
@@ -187,25 +208,23 @@ class Acquisition {
     if (this.#clock.now() - this.#sentAt < lifeMs - marginMs(lifeMs)) {
       return this.#resolve({ kind: "granted", seq, lifeMs });
     }
-    this.#letGo();
+    void this.#letGo();
     const text = `the nodes agreed later than the ttl of ${this.#asked.ttlMs} ms allows: give a longer ttl`;
     this.#reject(redlockError("LOCK_UNAVAILABLE", text));
   }
 
   #giveUp({ tally, failures }: Ballot): void {
     this.#timer?.cancel();
-    this.#failed = true;
-    if (tally.yes > 0 || tally.void > 0 || this.#lives.length > 0) this.#letGo();
+    const over = this.#letGo();
     if (tally.unable) return this.#reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
     const holder = holderOf(this.#others, tally.yes > 0 ? tally.quorum : tally.nodes - tally.quorum + 1);
-    this.#resolve({ kind: "busy", holder, highest: this.#highest });
+    this.#resolve({ kind: "busy", holder, highest: this.#highest, over });
   }
 
-  /** Tells all nodes to let go, once. */
-  #letGo(): void {
-    if (this.#released) return;
-    this.#released = true;
-    letGo(this.#fleet, this.#asked.key, this.#asked.id);
+  #letGo(): Promise<void> {
+    const { key, id } = this.#asked;
+    const nodes = this.#fleet.nodes.filter((node) => !this.#refused.has(node));
+    return letGo(this.#fleet, nodes, key, id);
   }
 }
 

@@ -91,6 +91,8 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   readonly #asking = new Map<string, Promise<Snapshot | null>>();
   /** What a node has to know that is repaired, for each entry that was granted, by id. */
   readonly #granted = new Map<string, string>();
+  /** What is still leaving the nodes after an attempt in vain, by id. */
+  readonly #letting = new Map<string, Promise<void>>();
   #lastNumber = 0n;
   #closed = false;
 
@@ -165,8 +167,11 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     let outcome: Outcome;
     try {
       for (let tries = 1; ; tries++) {
+        const letting = this.#letting.get(id);
+        if (letting !== undefined) await letting;
         this.#waiters.asks(id);
         outcome = await acquire(this.#fleet, this.#clock, { ...asked, number: this.#number() });
+        if (outcome.kind === "busy") this.#letGo(id, outcome.over);
         const collided = outcome.kind === "busy" && outcome.holder === null;
         if (!collided || entry.onlyIfGranted !== true || tries === collisionTries) break;
         await this.#pause(2 ** tries * this.#random());
@@ -183,6 +188,12 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     if (entry.onlyIfGranted === true) return null;
     this.#waiters.busy(id, outcome.holder);
     return this.#waiting(entry, outcome.highest);
+  }
+
+  /** The next attempt of the same entry waits until this one has left all nodes. */
+  #letGo(id: string, over: Promise<void>): void {
+    this.#letting.set(id, over);
+    void over.then(() => this.#letting.get(id) === over && this.#letting.delete(id));
   }
 
   /** What tells one life of an entry from another where there are no tokens: the clock, but never the same twice. */
@@ -233,11 +244,12 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     const { prefix } = this.#settings;
     const leaving = { key: keyOf(prefix, queue), id, seq: seq === undefined ? "" : String(seq) };
     if (evicts) return evict(this.#fleet, leaving, evictedKeyOf(prefix, id));
+    const rest = this.#granted.get(id);
     this.#granted.delete(id);
     const waited = this.#waiters.leave(id);
     // All that a waiter has tried was undone.
     if (waited && !this.#asking.has(id)) return true;
-    const removed = remove(this.#fleet, leaving);
+    const removed = remove(this.#fleet, leaving, rest);
     this.#waiters.released(leaving.key, id);
     return removed;
   }

@@ -11,8 +11,6 @@ export interface Question {
   read(answer: string, node: Node): Vote;
   /** Called once. What is decided is written in the tally. */
   decided(ballot: Ballot): void;
-  /** Called for each vote that comes after the decision. */
-  straggler?(vote: Vote): void;
   /** What decides against it: that no majority can come about, that none may have (void votes may have been in favour), or all votes. */
   readonly against: "impossible" | "surely not" | "all votes";
   readonly owed?: Debt;
@@ -57,8 +55,7 @@ export class Ballot {
   #count(index: number, vote: Vote): void {
     if (this.tally.has(index)) return;
     this.tally.count(index, vote);
-    if (this.#over) return this.#question.straggler?.(vote);
-    if (!this.#isDecided()) return;
+    if (this.#over || !this.#isDecided()) return;
     this.#over = true;
     this.#question.decided(this);
   }

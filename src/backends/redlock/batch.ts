@@ -3,6 +3,7 @@ import type { LockError } from "../../core/errors.ts";
 import { asText } from "../redis/link.ts";
 import { calls, type CallName } from "./calls.ts";
 import { counterKey } from "./keys.ts";
+import type { Short } from "./short.ts";
 
 /** Who counts the answers of a call: each node is heard once. */
 export interface Poll {
@@ -22,6 +23,8 @@ export class Batch {
   readonly keys: string[] = [counterKey];
   readonly args: string[] = [];
   readonly polls: Poll[] = [];
+  /** Another form of the only call, if there is one. */
+  short: Short | null = null;
   /** Which nodes have been heard, or given up. */
   readonly #heard: boolean[];
   #left: number;
@@ -45,7 +48,8 @@ export class Batch {
     return this.#heard[node] === true;
   }
 
-  add(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll): void {
+  add(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll, short?: Short): void {
+    this.short = this.polls.length === 0 ? (short ?? null) : null;
     this.keys.push(...keys);
     this.args.push(calls[name].letter, ...args);
     this.polls.push(poll);

@@ -6,6 +6,7 @@ import { sentFailure } from "../redis/failures.ts";
 import { closed, type NodeFailure, tooFew } from "./failures.ts";
 import type { Node } from "./node.ts";
 import { Tally, type Vote } from "./quorum.ts";
+import type { Short } from "./short.ts";
 
 /** How long connecting may take at the least, in milliseconds: a server that is far away needs its time. */
 export const connectMs = 3_000;
@@ -60,11 +61,11 @@ export class Fleet {
   }
 
   /** Adds a call to what this tick sends to all nodes. */
-  call(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll): void {
+  call(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll, short?: Short): void {
     if (this.#closed) return this.nodes.forEach(({ index }) => poll.failed(index, closed()));
     if (this.#open?.isFull) this.#send(this.#open);
     this.#open ??= new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs);
-    this.#open.add(name, keys, args, poll);
+    this.#open.add(name, keys, args, poll, short);
     if (this.#flushing) return;
     this.#flushing = true;
     process.nextTick(() => {

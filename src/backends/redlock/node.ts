@@ -10,9 +10,10 @@ import { asText, type Link } from "../redis/link.ts";
 import { ServerClock } from "../redis/server-clock.ts";
 import { countsFrom, identify, type Known } from "./admission.ts";
 import { Batch } from "./batch.ts";
-import { Debts } from "./debts.ts";
+import { type Debt, Debts } from "./debts.ts";
 import { redlockError } from "./failures.ts";
 import { callsScript } from "./scripts.ts";
+import { type Short, shortScripts } from "./short.ts";
 
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
@@ -115,8 +116,10 @@ export class Node {
   async #admit(connection: number): Promise<void> {
     const { clock, quarantineMs } = this.#settings;
     // A user that may not load scripts sends their text when it is asked for.
-    const loaded = this.link.send("SCRIPT", ["LOAD", callsScript]).catch(() => null);
-    const [identity] = await Promise.all([identify(this.link), loaded]);
+    const loaded = [callsScript, ...shortScripts].map((script) =>
+      this.link.send("SCRIPT", ["LOAD", script]).catch(() => null),
+    );
+    const [identity] = await Promise.all([identify(this.link), ...loaded]);
     if (connection !== this.#connection || this.#closed) return;
     const now = clock.now();
     this.#countsFrom = Math.max(
@@ -128,6 +131,11 @@ export class Node {
     this.#payDebts();
     this.flush();
     for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** Notes a release that it has to hear when it is back. */
+  owe(debt: Debt): void {
+    this.#debts.owe(debt);
   }
 
   #payDebts(): void {
@@ -155,18 +163,49 @@ export class Node {
     for (const batch of held) this.#send(batch, false);
   }
 
-  #send(batch: Batch, withText: boolean): void {
+  #send(batch: Batch, inFull: boolean): void {
     if (batch.isHeard(this.index)) return;
-    const { clock } = this.#settings;
-    const sentAt = clock.recent();
+    const sentAt = this.#settings.clock.recent();
+    if (batch.short !== null && !inFull) return this.#sendShort(batch, batch.short, sentAt);
     const until = this.serverClock.at(batch.dueAt) ?? 0;
-    const script = withText ? callsScript : digest;
+    const script = inFull ? callsScript : digest;
     const words = [script, String(batch.keys.length), ...batch.keys, String(until), ...batch.args];
     this.#sent.set(batch, sentAt);
-    this.link.send(withText ? "EVAL" : "EVALSHA", words).then(
+    this.link.send(inFull ? "EVAL" : "EVALSHA", words).then(
       (reply) => this.#answered(batch, reply, sentAt),
       (error: unknown) => this.#failed(batch, error),
     );
+  }
+
+  #sendShort(batch: Batch, short: Short, sentAt: number): void {
+    this.#sent.set(batch, sentAt);
+    this.link.send(short.command, short.words).then(
+      (reply) => {
+        const answer = short.read(reply, this.link);
+        if (!(answer instanceof Promise)) return this.#answeredShort(batch, answer);
+        answer.then(
+          (later) => this.#answeredShort(batch, later),
+          (error: unknown) => this.#failed(batch, error),
+        );
+      },
+      (error: unknown) => this.#failed(batch, error),
+    );
+  }
+
+  #answeredShort(batch: Batch, answer: string | null): void {
+    this.#sent.delete(batch);
+    if (answer === null) this.#missed.push(batch);
+    else {
+      this.#lastAnswerAt = this.#settings.clock.recent();
+      this.#take(batch, [answer]);
+    }
+    this.#sendMissed();
+  }
+
+  #take(batch: Batch, answers: readonly unknown[]): void {
+    // What was owed since nobody heard it is done after all.
+    for (const { owed } of batch.polls) if (owed !== undefined) this.#debts.settle(owed);
+    batch.take(this.index, answers, (text) => failureOf(text));
   }
 
   #answered(batch: Batch, reply: unknown, sentAt: number): void {
@@ -176,11 +215,7 @@ export class Node {
     const [time, ...answers]: unknown[] = Array.isArray(reply) ? reply : [];
     this.serverClock.learn(Number(asText(time)) / 1000, sentAt, now);
     if (asText(answers[0]) === "!LATE") this.#late(batch, now);
-    else {
-      // What was owed since nobody heard it is done after all.
-      for (const { owed } of batch.polls) if (owed !== undefined) this.#debts.settle(owed);
-      batch.take(this.index, answers, (text) => failureOf(text));
-    }
+    else this.#take(batch, answers);
     this.#sendMissed();
   }
 

@@ -3,6 +3,7 @@ import { Ballot, type Question } from "./ballot.ts";
 import { tooFew } from "./failures.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Vote } from "./quorum.ts";
+import { releaseValue } from "./short.ts";
 
 /** What is taken out. */
 export interface Leaving {
@@ -12,15 +13,16 @@ export interface Leaving {
   readonly seq: string;
 }
 
-/** Releases an entry. Rejects with LOCK_OUTCOME_UNKNOWN if too few nodes said whether they had it. */
-export function remove(fleet: Fleet, leaving: Leaving): Promise<boolean> {
+/** Releases an entry; `rest` is what its value ends with, if that is known. Rejects with LOCK_OUTCOME_UNKNOWN if too few nodes said whether they had it. */
+export function remove(fleet: Fleet, leaving: Leaving, rest: string | undefined): Promise<boolean> {
   const { key, id, seq } = leaving;
   return new Promise((resolve, reject) => {
     const ballot = new Ballot(fleet.nodes, {
       ...question(fleet.nodes.length, resolve, reject),
       owed: { key, id, seq },
     });
-    fleet.call("remove", [key], [id, seq, "1"], ballot);
+    const short = rest === undefined || seq === "" ? undefined : releaseValue(key, id, seq, rest);
+    fleet.call("remove", [key], [id, seq, "1"], ballot, short);
   });
 }
 

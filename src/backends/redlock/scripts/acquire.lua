@@ -6,11 +6,12 @@
 --   it is somebody else's
 
 local function acquire(lock, id, ttlMs, seq, rest)
-  local state = seq == '' and 'c' .. text(currentCounter()) or 't' .. seq
+  local counter = seq == '' and currentCounter() or ''
+  local state = seq == '' and 'c' .. counter or 't' .. seq
   local value = redis.call('SET', lock, id .. '\0' .. state .. '\0' .. rest, 'NX', 'GET', 'PX', ttlMs)
-  if not value then return seq == '' and '+' .. string.sub(state, 2) or '+' end
+  if not value then return '+' .. counter end
   local leftMs = redis.call('PTTL', lock)
   local number, kind = own(value, id, '')
-  if number then return '=' .. kind .. text(number) .. ' ' .. leftMs end
+  if number then return '=' .. kind .. number .. ' ' .. leftMs end
   return '-' .. leftMs .. ' ' .. value
 end

@@ -5,15 +5,9 @@
 -- Returns: the time in µs, then the result of each call; "!" and a text for one that failed; after the time only "!LATE" if
 --   they came too late
 
-local function run(call, keys, key, arguments, argument)
-  local given = {}
-  for i = 0, keys - 1 do given[#given + 1] = KEYS[key + i] end
-  for i = 1, arguments do given[#given + 1] = ARGV[argument + i] end
-  return call(unpack(given))
-end
-
-local results = { text(nowUs) }
-if ARGV[1] ~= '0' and nowUs > tonumber(ARGV[1]) * 1000 then return { results[1], '!LATE' } end
+local results = { nowUs }
+if ARGV[1] ~= '0' and tonumber(nowUs) > ARGV[1] * 1000 then return { nowUs, '!LATE' } end
+local rarely = nil
 local key, argument = 2, 2
 while argument <= #ARGV do
   local letter = ARGV[argument]
@@ -24,16 +18,25 @@ while argument <= #ARGV do
     call, keys, arguments = remove, 1, 3
   elseif letter == 's' then
     call, keys, arguments = store, 1, 2
-  elseif letter == 'r' then
-    call, keys, arguments = renew, 2, 3
-  elseif letter == 'f' then
-    call, keys, arguments = repair, 1, 5
-  elseif letter == 'e' then
-    call, keys, arguments = evict, 2, 2
   else
-    call, keys, arguments = look, 1, 0
+    rarely = rarely or define()
+    if letter == 'r' then
+      call, keys, arguments = rarely.renew, 2, 3
+    elseif letter == 'f' then
+      call, keys, arguments = rarely.repair, 1, 5
+    elseif letter == 'e' then
+      call, keys, arguments = rarely.evict, 2, 2
+    else
+      call, keys, arguments = rarely.look, 1, 0
+    end
   end
-  local done, result = pcall(run, call, keys, key, arguments, argument)
+  local a, b, c, d, e = unpack(ARGV, argument + 1, argument + arguments)
+  local done, result
+  if keys == 1 then
+    done, result = pcall(call, KEYS[key], a, b, c, d, e)
+  else
+    done, result = pcall(call, KEYS[key], KEYS[key + 1], a, b, c)
+  end
   if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
   results[#results + 1] = result
   key = key + keys

@@ -10,10 +10,7 @@ local function renew(lock, evicted, id, seq, ttlMs)
     if redis.call('DEL', evicted) == 1 then return 'x' end
     return value and '-' or '0'
   end
-  if kind == 'c' then
-    rewrite(lock, value, tonumber(seq))
-    raise(tonumber(seq))
-  end
+  if kind == 'c' then rewrite(lock, value, id, seq) end
   if redis.call('PEXPIRE', lock, ttlMs, 'GT') == 1 then return '+' .. ttlMs end
   return '+' .. redis.call('PTTL', lock)
 end

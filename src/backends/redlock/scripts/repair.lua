@@ -5,6 +5,6 @@
 
 local function repair(lock, id, seq, ttlMs, rest, fenced)
   if not redis.call('SET', lock, id .. '\0t' .. seq .. '\0' .. rest, 'NX', 'PX', ttlMs) then return 0 end
-  if fenced == '1' then raise(tonumber(seq)) end
+  if fenced == '1' then raise(seq) end
   return 1
 end

@@ -8,11 +8,9 @@ local function store(lock, id, token)
   local value = redis.call('GET', lock)
   local number, kind = own(value, id, '')
   if not number then return '-' end
-  local wanted = tonumber(token)
-  if number > wanted or kind == 'c' and number == wanted then return '=' .. text(number) end
-  if kind == 'c' or number < wanted then
-    rewrite(lock, value, wanted)
-    raise(wanted)
+  if number ~= token or kind == 'c' then
+    if tonumber(number) >= tonumber(token) then return '=' .. number end
+    rewrite(lock, value, id, token)
   end
   return '+' .. redis.call('PTTL', lock)
 end

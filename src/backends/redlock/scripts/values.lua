@@ -8,48 +8,40 @@
 -- not of this form is somebody else's: all of it is the id, and its number is 0.
 --
 -- The counter of a node is the largest token that it has ever stored for any lock, or its clock in µs if that is more: it
--- never goes back while the node keeps its data, whatever its clock does. Numbers stay below 2^53.
+-- never goes back while the node keeps its data, whatever its clock does. Numbers stay below 2^53, and are kept as text,
+-- since Lua's own way to write them keeps 14 digits.
 
 local time = redis.call('TIME')
-local nowUs = time[1] * 1000000 + time[2]
-local counterKey = KEYS[1]
-local counter = nil
-
--- In two parts, each of which fits 32 bits: Lua's own way keeps 14 digits.
-local function text(number)
-  if number < 1000000 then return string.format('%d', number) end
-  return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
-end
-
-local function stored()
-  return tonumber(redis.call('GET', counterKey) or '0')
-end
+local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
 
 local function currentCounter()
-  counter = counter or math.max(stored(), nowUs)
-  return counter
+  local stored = redis.call('GET', KEYS[1])
+  if stored and tonumber(stored) > tonumber(nowUs) then return stored end
+  return nowUs
 end
 
 local function raise(token)
-  if stored() < token then redis.call('SET', counterKey, text(token)) end
-  if counter and counter < token then counter = token end
-end
-
-local function read(value)
-  local id, kind, number = string.match(value, '^([^%z]*)%z(%a)(%d+)%z')
-  if not id then return value, 't', 0 end
-  return id, kind, tonumber(number)
+  local stored = redis.call('GET', KEYS[1])
+  if not stored or tonumber(stored) < tonumber(token) then redis.call('SET', KEYS[1], token) end
 end
 
 -- The number of our entry and its kind; nothing if the value is not ours. Without a token yet, any life of it is meant.
 local function own(value, id, seq)
   if not value then return nil end
-  local owner, kind, number = read(value)
-  if owner ~= id then return nil end
-  if seq ~= '' and kind == 't' and number ~= tonumber(seq) then return nil end
+  if value == id then
+    if seq == '' or seq == '0' then return '0', 't' end
+    return nil
+  end
+  local head = id .. '\0'
+  if string.sub(value, 1, #head) ~= head then return nil end
+  local kind, number = string.match(value, '^([ct])(%d+)%z', #head + 1)
+  if not kind or seq ~= '' and kind == 't' and number ~= seq then return nil end
   return number, kind
 end
 
-local function rewrite(key, value, token)
-  redis.call('SET', key, (string.gsub(value, '%z%a%d+%z', '\0t' .. text(token) .. '\0', 1)), 'KEEPTTL')
+-- Gives our value its token.
+local function rewrite(lock, value, id, token)
+  local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
+  redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
+  raise(token)
 end
