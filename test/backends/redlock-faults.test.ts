@@ -238,7 +238,7 @@ describe("what connect and doctor say", () => {
     await expect(connect(url, { require: { order: "fifo" } })).rejects.toMatchObject({
       code: "LOCK_UNSUPPORTED",
     });
-    await expect(connect(`${url}&tokens=false`, { require: { fencing: true } })).rejects.toMatchObject({
+    await expect(connect(`${url}&fencing=false`, { require: { fencing: true } })).rejects.toMatchObject({
       code: "LOCK_UNSUPPORTED",
     });
     await expect(connect(`${url}&wrong=1`)).rejects.toMatchObject({ code: "LOCK_INVALID" });

@@ -20,7 +20,7 @@ const setups = [
     count: 3,
     name: "three, ioredis, without tokens",
     open: opens.ioredis,
-    settings: { tokens: false },
+    settings: { fencing: false },
     interleavings: 20,
   },
   { count: 2, name: "two, ioredis", open: opens.ioredis, settings: {}, interleavings: 20 },

@@ -35,7 +35,7 @@ export interface Settings {
   readonly prefix: string;
   readonly deadlineMs: number;
   readonly quarantineMs: number;
-  readonly tokens: boolean;
+  readonly fencing: boolean;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
 }
@@ -61,7 +61,7 @@ const unknownHolder: Entry = {
 const collisionTries = 4;
 
 /** What independent servers promise together. */
-export function redlockTraits(tokens: boolean, quarantine: boolean): Traits {
+export function redlockTraits(fencing: boolean, quarantine: boolean): Traits {
   const restarts: readonly Fault[] = quarantine ? [] : ["store-restart"];
   return {
     scope: "network",
@@ -69,7 +69,7 @@ export function redlockTraits(tokens: boolean, quarantine: boolean): Traits {
     shared: false,
     counted: false,
     expiry: "store",
-    tokens: tokens ? "one more than the largest that a majority of nodes has seen" : null,
+    tokens: fencing ? "more than any that a majority of nodes has seen" : null,
     wake: "push",
     exclusivityBrokenBy: [...restarts, "fail-over", "clock-step", "eviction"],
     tokensRegressAfter: [...restarts, "fail-over", "eviction"],
@@ -98,11 +98,11 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
 
   /** @internal Made by redlockBackend. */
   constructor(places: readonly Place[], settings: Settings) {
-    const { clock = systemClock, random = Math.random, tokens, quarantineMs, deadlineMs } = settings;
+    const { clock = systemClock, random = Math.random, fencing, quarantineMs, deadlineMs } = settings;
     this.#settings = settings;
     this.#clock = clock;
     this.#random = random;
-    this.traits = redlockTraits(tokens, quarantineMs > 0);
+    this.traits = redlockTraits(fencing, quarantineMs > 0);
     const nodes = places.map(
       ({ label, link }, index) =>
         new Node(index, places.length, label, link, { clock, deadlineMs, quarantineMs }),
@@ -198,7 +198,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
 
   /** What tells one life of an entry from another where there are no tokens: the clock, but never the same twice. */
   #number(): bigint | null {
-    if (this.#settings.tokens) return null;
+    if (this.#settings.fencing) return null;
     const now = BigInt(Math.floor(this.#clock.wallMs())) * 1000n;
     this.#lastNumber = now > this.#lastNumber ? now : this.#lastNumber + 1n;
     return this.#lastNumber;
@@ -227,7 +227,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     // A waiter is in no store: it needs nobody to stay.
     if (this.#waiters.has(id)) return { outcome: "renewed", expiresInMs: wholeMs(ttlMs) };
     this.#checkTtl(ttlMs);
-    const { prefix, tokens } = this.#settings;
+    const { prefix, fencing } = this.#settings;
     const asked = {
       key: keyOf(prefix, queue),
       evictedKey: evictedKeyOf(prefix, id),
@@ -236,7 +236,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
       ttlMs: wholeMs(ttlMs),
     };
     const restOf = (): string | null => (this.#closed ? null : (this.#granted.get(id) ?? null));
-    return extend(this.#fleet, asked, restOf, tokens);
+    return extend(this.#fleet, asked, restOf, fencing);
   }
 
   async remove(queue: string, id: string, evicts = false, seq?: bigint): Promise<boolean> {

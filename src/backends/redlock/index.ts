@@ -36,7 +36,7 @@ export interface RedlockSettings {
    * Whether locks get a token, for the price of one more round trip.
    * @default true
    */
-  readonly tokens?: boolean | undefined;
+  readonly fencing?: boolean | undefined;
   /** Where time comes from: for tests. */
   readonly clock?: Clock | undefined;
 }
@@ -143,25 +143,25 @@ function settingsIn(options: ReadonlyMap<string, string>): RedlockSettings {
     const text = options.get(name);
     return text === undefined ? [] : [[name, Number(text)] as const];
   });
-  const [prefix, tokens] = [options.get("prefix"), options.get("tokens")];
-  if (tokens !== undefined && tokens !== "true" && tokens !== "false")
-    throw invalid("the option tokens of a URL is true or false", { backend: "redlock" });
+  const [prefix, fencing] = [options.get("prefix"), options.get("fencing")];
+  if (fencing !== undefined && fencing !== "true" && fencing !== "false")
+    throw invalid("the option fencing of a URL is true or false", { backend: "redlock" });
   return {
     ...Object.fromEntries(given),
     ...(prefix === undefined ? {} : { prefix }),
-    ...(tokens === undefined ? {} : { tokens: tokens === "true" }),
+    ...(fencing === undefined ? {} : { fencing: fencing === "true" }),
   };
 }
 
 /** @internal Options with their defaults, checked. */
 export function settingsOf(options: RedlockSettings): Settings {
-  const { prefix = "lock:", tokens = true, clock } = options;
+  const { prefix = "lock:", fencing = true, clock } = options;
   if (typeof prefix !== "string" || prefix.includes("\0"))
     throw invalid("prefix must be a string without NUL", { backend: "redlock" });
-  if (typeof tokens !== "boolean") throw invalid("tokens must be true or false", { backend: "redlock" });
+  if (typeof fencing !== "boolean") throw invalid("fencing must be true or false", { backend: "redlock" });
   const deadlineMs = whole(options.deadlineMs ?? 300, "deadlineMs", 1);
   const quarantineMs = whole(options.quarantineMs ?? 60_000, "quarantineMs", 0);
-  return { prefix, deadlineMs, quarantineMs, tokens, clock };
+  return { prefix, deadlineMs, quarantineMs, fencing, clock };
 }
 
 function whole(value: unknown, option: string, least: number): number {

@@ -3,7 +3,7 @@ import { invalid } from "../../core/errors.ts";
 import { type RedisAddress, readRedisUrl } from "../redis/url.ts";
 
 /** Options that a URL may carry after "?". */
-const optionNames = ["prefix", "deadlineMs", "quarantineMs", "tokens", "health", "client"];
+const optionNames = ["prefix", "deadlineMs", "quarantineMs", "fencing", "health", "client"];
 
 /** What a URL says. */
 export interface RedlockAddress {
