@@ -25,6 +25,7 @@ import { Hints } from "./hints.ts";
 import { evictedKeyOf, keyOf } from "./keys.ts";
 import { list, names } from "./listing.ts";
 import { Node } from "./node.ts";
+import { mostNodes } from "./quorum.ts";
 import { evict, remove } from "./removal.ts";
 import { extend } from "./renewal.ts";
 import { entryOf, ownEntry, packRest } from "./values.ts";
@@ -99,6 +100,8 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   /** @internal Made by redlockBackend. */
   constructor(places: readonly Place[], settings: Settings) {
     const { clock = systemClock, random = Math.random, fencing, quarantineMs, deadlineMs } = settings;
+    if (places.length > mostNodes)
+      throw invalid(`there can be ${mostNodes} nodes at most`, { backend: "redlock" });
     this.#settings = settings;
     this.#clock = clock;
     this.#random = random;

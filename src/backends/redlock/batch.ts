@@ -25,13 +25,15 @@ export class Batch {
   readonly polls: Poll[] = [];
   /** Another form of the only call, if there is one. */
   short: Short | null = null;
-  /** Which nodes have been heard, or given up. */
-  readonly #heard: boolean[];
+  /** Called when all nodes have been heard or given up. */
+  onOver: (() => void) | null = null;
+  /** A bit for each node that has been heard, or given up. */
+  #heard: number;
   #left: number;
 
   constructor(nodes: number, dueAt: number, only?: number) {
     this.dueAt = dueAt;
-    this.#heard = Array.from({ length: nodes }, (_, node) => only !== undefined && node !== only);
+    this.#heard = only === undefined ? 0 : ~(1 << only);
     this.#left = only === undefined ? nodes : 1;
   }
 
@@ -39,13 +41,8 @@ export class Batch {
     return this.polls.length >= batchSize;
   }
 
-  /** Whether all nodes have been heard or given up. */
-  get isOver(): boolean {
-    return this.#left === 0;
-  }
-
   isHeard(node: number): boolean {
-    return this.#heard[node] === true;
+    return (this.#heard & (1 << node)) !== 0;
   }
 
   add(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll, short?: Short): void {
@@ -72,8 +69,9 @@ export class Batch {
 
   #hear(node: number): boolean {
     if (this.isHeard(node)) return false;
-    this.#heard[node] = true;
+    this.#heard |= 1 << node;
     this.#left -= 1;
+    if (this.#left === 0) this.onOver?.();
     return true;
   }
 }

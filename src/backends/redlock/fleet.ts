@@ -20,7 +20,7 @@ export class Fleet {
   #open: Batch | null = null;
   #flushing = false;
   /** What is under way, in the order of its deadlines. */
-  #due: Batch[] = [];
+  readonly #due = new Set<Batch>();
   #timer: Timer | null = null;
   #started = false;
   #closed = false;
@@ -93,15 +93,15 @@ export class Fleet {
   // One timer for all deadlines: they are all equally long.
 
   #track(batch: Batch): void {
-    this.#due.push(batch);
+    this.#due.add(batch);
+    batch.onOver = () => this.#due.delete(batch);
     this.#timer ??= this.#clock.after(this.deadlineMs, () => this.#expire());
   }
 
   #expire(): void {
     this.#timer = null;
     const now = this.#clock.now();
-    const due = this.#due.filter(({ dueAt }) => dueAt <= now);
-    this.#due = this.#due.filter((batch) => batch.dueAt > now && !batch.isOver);
+    const due = [...this.#due].filter(({ dueAt }) => dueAt <= now);
     for (const batch of due) for (const node of this.nodes) node.expire(batch);
     const [next] = this.#due;
     if (next !== undefined && !this.#closed)
@@ -115,7 +115,7 @@ export class Fleet {
     this.#closed = true;
     this.#timer?.cancel();
     this.#timer = null;
-    this.#due = [];
+    this.#due.clear();
     await Promise.all(this.nodes.map((node) => node.close(closed())));
   }
 }

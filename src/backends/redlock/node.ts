@@ -151,6 +151,7 @@ export class Node {
 
   /** Sends a batch now, or as soon as the node is let in. */
   send(batch: Batch): void {
+    if (this.#held.length === 0 && this.#missed.length === 0 && this.isUp) return this.#send(batch, false);
     this.#held.push(batch);
     this.flush();
   }

@@ -11,11 +11,15 @@ export type Vote = "yes" | "no" | "void";
 /** `reached`: a majority agrees. `impossible`: whatever is still to come, none will. `open`: neither yet. */
 export type Verdict = "reached" | "impossible" | "open";
 
+/** How many nodes there may be: each is a bit of a number. */
+export const mostNodes = 31;
+
 /** Votes of so many nodes, each counted once. */
 export class Tally {
   readonly nodes: number;
   readonly quorum: number;
-  readonly #votes: Array<Vote | undefined>;
+  /** A bit for each node that has voted. */
+  #voted = 0;
   #yes = 0;
   #no = 0;
   #void = 0;
@@ -23,7 +27,6 @@ export class Tally {
   constructor(nodes: number) {
     this.nodes = nodes;
     this.quorum = quorumOf(nodes);
-    this.#votes = Array.from({ length: nodes });
   }
 
   get yes(): number {
@@ -45,13 +48,13 @@ export class Tally {
 
   /** Whether this node has voted. */
   has(node: number): boolean {
-    return this.#votes[node] !== undefined;
+    return (this.#voted & (1 << node)) !== 0;
   }
 
   /** Counts the vote of a node; a second one of the same node changes nothing. */
   count(node: number, vote: Vote): Verdict {
-    if (this.#votes[node] === undefined) {
-      this.#votes[node] = vote;
+    if (!this.has(node)) {
+      this.#voted |= 1 << node;
       if (vote === "yes") this.#yes += 1;
       else if (vote === "no") this.#no += 1;
       else this.#void += 1;
