@@ -1,18 +1,57 @@
-/** npm run lua: writes the scripts.ts of the Redis backend and guard from the Lua files beside them; with --check it fails when they differ. */
+/** npm run lua: writes the scripts.ts of the backends and the guard of Redis from the Lua files beside them; with --check it fails when they differ. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure, main, root } from "./lib/run.mjs";
 
-const folder = join(root, "src", "backends", "redis");
 const guardFolder = join(root, "src", "fencing", "redis");
 
-/** The files that the script is made of: what every call needs, what is defined when it is first needed, and the loop. */
-const first = ["moment", "quick"];
-const whenNeeded = ["queue", "append", "remove", "evict", "renew", "prune", "list"];
-const last = ["calls"];
+/**
+ * What a script is made of: what every call needs; what is defined when it is first needed, and what that shares; and
+ * the loop.
+ *
+ * @typedef {object} Recipe
+ * @property {string} backend
+ * @property {readonly string[]} first
+ * @property {readonly string[]} shared
+ * @property {readonly string[]} whenNeeded
+ * @property {readonly string[]} last
+ * @property {readonly Alone[]} alone scripts for one call
+ */
+
+/** @typedef {{ name: string, made: readonly string[], end: string }} Alone made of these files, and a line that calls */
+
+/** @type {readonly Recipe[]} */
+const recipes = [
+  {
+    backend: "redis",
+    first: ["moment", "quick"],
+    shared: ["queue"],
+    whenNeeded: ["append", "remove", "evict", "renew", "prune", "list"],
+    last: ["calls"],
+    alone: [],
+  },
+  {
+    backend: "redlock",
+    first: ["values", "acquire", "store", "remove"],
+    shared: [],
+    whenNeeded: ["renew", "repair", "evict", "look"],
+    last: ["calls"],
+    alone: [
+      {
+        name: "acquire",
+        made: ["values", "acquire"],
+        end: "return acquire(KEYS[2], ARGV[1], ARGV[2], '', ARGV[3])\n",
+      },
+      { name: "store", made: ["values", "store"], end: "return store(KEYS[2], ARGV[1], ARGV[2])\n" },
+      { name: "release", made: ["release"], end: "" },
+    ],
+  },
+];
 
 await main(async () => {
-  await put(join(folder, "scripts.ts"), await generate());
+  for (const recipe of recipes) {
+    await put(join(root, "src", "backends", recipe.backend, "scripts.ts"), await generate(recipe));
+  }
   await put(join(guardFolder, "scripts.ts"), await generateGuard());
 });
 
@@ -38,21 +77,29 @@ export const setScript: string = String.raw\`${set}\`;
 `;
 }
 
-async function generate() {
+async function generate(/** @type {Recipe} */ { backend, first, shared, whenNeeded, last, alone }) {
   const read = async (/** @type {readonly string[]} */ names) => {
-    const texts = names.map((name) => readFile(join(folder, "scripts", `${name}.lua`), "utf8"));
+    const folder = join(root, "src", "backends", backend, "scripts");
+    const texts = names.map((name) => readFile(join(folder, `${name}.lua`), "utf8"));
     return (await Promise.all(texts)).map(strip).join("");
   };
-  const named = whenNeeded.slice(1).map((name) => `${name} = ${name}`);
+  const named = whenNeeded.map((name) => `${name} = ${name}`);
   const script = `${await read(first)}local function define()
-${await read(whenNeeded)}return { ${named.join(", ")} }
+${await read([...shared, ...whenNeeded])}return { ${named.join(", ")} }
 end
 ${await read(last)}`;
-  return `/** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
+  const others = alone.map(
+    async ({ name, made, end }) => `
+/** One call alone: scripts/${name}.lua and what it needs. */
+export const ${name}Script: string = String.raw\`${await read(made)}${end}\`;
+`,
+  );
+  const which = alone.length === 0 ? "script" : "scripts";
+  return `/** The Lua ${which} as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
 export const callsScript: string = String.raw\`${script}\`;
-`;
+${(await Promise.all(others)).join("")}`;
 }
 
 /** A script without its comments and empty lines: each client sends it. */

@@ -22,6 +22,14 @@ export const servers = [
     url: "HOLDFAST_TEST_REDIS_URL",
   },
   {
+    // Builds the library that moves the clocks of servers.
+    name: "C compiler",
+    backends: ["redlock"],
+    binaries: ["gcc"],
+    packages: ["gcc", "libc6-dev"],
+    url: "HOLDFAST_TEST_CLOCK_SHIM",
+  },
+  {
     name: "etcd",
     backends: ["etcd"],
     // Certificates, and network namespaces that cut a member off.

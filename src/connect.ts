@@ -21,6 +21,8 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
   "rediss+sentinel:": openByRedisUrl,
   "redis+cluster:": openByRedisUrl,
   "rediss+cluster:": openByRedisUrl,
+  "redlock:": openByRedlockUrl,
+  "redlocks:": openByRedlockUrl,
   "postgres:": openPostgres,
   "postgresql:": openPostgres,
   "mysql:": openMysql,
@@ -44,6 +46,11 @@ async function openSqlite(url: string): Promise<Backend> {
 async function openByRedisUrl(url: string): Promise<Backend> {
   const { openRedis } = await import("./backends/redis/index.ts");
   return openRedis(url);
+}
+
+async function openByRedlockUrl(url: string): Promise<Backend> {
+  const { openRedlock } = await import("./backends/redlock/index.ts");
+  return openRedlock(url);
 }
 
 async function openPostgres(url: string): Promise<Backend> {

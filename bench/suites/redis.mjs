@@ -420,8 +420,8 @@ function contextOf({ context }) {
   return { port: Number(port), brokerPort: 0 };
 }
 
-/** 256 pairs under way all the time, each on a name of its own. @param {Subject} subject @param {Budget} budget */
-async function measureThroughput({ request }, { measureMs }) {
+/** 256 pairs under way all the time, each on a name of its own. @param {Pick<Subject, "request">} subject @param {Budget} budget */
+export async function measureThroughput({ request }, { measureMs }) {
   const run = async (/** @type {(pairs: number) => boolean} */ goesOn) => {
     let pairs = 0;
     const loop = async (/** @type {number} */ index) => {

@@ -1,6 +1,7 @@
 /** What a holder has: a view of its claim. It decides nothing; it asks the claim each time. */
 import { inspect } from "node:util";
 import type { Claim } from "./claim.ts";
+import { errorOf } from "./report.ts";
 
 /** Why the token of a shared lock must not be compared. */
 export const heldTogether = "shared locks are held at once, with tokens in any order";
@@ -26,8 +27,18 @@ export class Lock {
     return this.claim.wish.mode;
   }
 
-  /** The fencing token: strictly larger than that of every earlier grant of this name. */
+  /**
+   * The fencing token: strictly larger than that of every earlier grant of this name. Throws LOCK_UNSUPPORTED where the
+   * store gives none: a number that grows only by luck must not look like one.
+   */
   get token(): bigint {
+    if (this.claim.client.backend.traits.tokens === null) {
+      throw errorOf(
+        this.claim,
+        "LOCK_UNSUPPORTED",
+        "its locks carry no token; demand one with require.fencing",
+      );
+    }
     return this.claim.seq;
   }
 
@@ -102,9 +113,11 @@ export class Lock {
     await this.release().catch(() => {});
   }
 
-  /** What a log should show of it; the token as decimal text, since a JSON number could not hold it. */
-  toJSON(): { name: string; mode: "exclusive" | "shared"; token: string; held: boolean } {
-    return { name: this.name, mode: this.mode, token: String(this.token), held: this.held };
+  /** What a log should show of it; the token as decimal text, since a JSON number could not hold it; null if there is none. */
+  toJSON(): { name: string; mode: "exclusive" | "shared"; token: string | null; held: boolean } {
+    const { name, mode, held, claim } = this;
+    const token = claim.client.backend.traits.tokens === null ? null : String(claim.seq);
+    return { name, mode, token, held };
   }
 
   /** @internal The same lock for a nested section. */

@@ -19,6 +19,14 @@ describe("a lock", () => {
     expect(second.token).toBeGreaterThan(first.token);
   });
 
+  it("has no token where the store gives none, and says so", async () => {
+    const { locks } = rig({ traits: { tokens: null } });
+    const lock = await locks.acquire("a");
+    expect(() => lock.token).toThrow(expect.objectContaining({ code: "LOCK_UNSUPPORTED", lock: "a" }));
+    expect(lock.toJSON()).toEqual({ name: "a", mode: "exclusive", token: null, held: true });
+    expect(await lock.release()).toBe("released");
+  });
+
   it("is not held after the event loop was blocked past its validity, before any timer ran", async () => {
     const { locks, clock } = rig();
     const lock = await locks.acquire("a", { ttl });

@@ -5,7 +5,7 @@ import { asText, type Link } from "./link.ts";
 import type { ServerClocks } from "./server-clock.ts";
 
 /** What INFO says, by field. */
-type Info = ReadonlyMap<string, string>;
+export type Info = ReadonlyMap<string, string>;
 
 /** Examines each server that has data. */
 export async function examineServers(
@@ -33,21 +33,24 @@ export function readInfo(text: string): Info {
   return new Map(pairs);
 }
 
-function version(info: Info): Finding {
+/** Whether its version has all commands that are used. */
+export function version(info: Info): Finding {
   const seen = info.get("redis_version") ?? "unknown";
   const old = Number(seen.split(".")[0]) < 7;
   const todo = old ? "use Redis 7.0 or newer: the scripts need PEXPIREAT with GT" : undefined;
   return { level: old ? "problem" : "ok", about: "version", seen, todo };
 }
 
-function role(info: Info): Finding {
+/** Whether it is a primary. */
+export function role(info: Info): Finding {
   const seen = info.get("role") ?? "unknown";
   if (seen === "master") return { level: "ok", about: "role", seen: "primary" };
   const todo = "connect to the primary, or by redis+sentinel:// or redis+cluster://, which follow it";
   return { level: "problem", about: "role", seen, todo };
 }
 
-function eviction(info: Info): Finding {
+/** Whether it throws keys away when it is full. */
+export function eviction(info: Info): Finding {
   const policy = info.get("maxmemory_policy") ?? "unknown";
   const limited = info.get("maxmemory") !== "0";
   if (policy === "noeviction") return { level: "ok", about: "eviction", seen: policy };

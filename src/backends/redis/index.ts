@@ -5,7 +5,7 @@ import { RedisBackend, type Settings } from "./backend.ts";
 import { checkIoredis, type IoredisClient, IoredisLink, isIoredis } from "./ioredis.ts";
 import { isObject } from "./link.ts";
 import { checkNodeRedis, isNodeRedis, type NodeRedisClient, NodeRedisLink } from "./node-redis.ts";
-import { admit, type Health, linkTo } from "./open.ts";
+import { admit, isHealth, linkTo } from "./open.ts";
 import { readRedisUrl } from "./url.ts";
 
 export { RedisBackend, redisTraits } from "./backend.ts";
@@ -101,10 +101,6 @@ export async function openRedis(url: string): Promise<RedisBackend> {
     await backend.close();
     throw error;
   }
-}
-
-function isHealth(text: string): text is Health {
-  return text === "warn" || text === "refuse" || text === "ignore";
 }
 
 function settingsIn(options: ReadonlyMap<string, string>): RedisSettings {

@@ -91,6 +91,7 @@ export class IoredisLink implements Link {
     if (isObject(node) && isIoredis(node)) node.on("ready", () => this.#onReady?.());
   };
   #onReady: (() => void) | null = null;
+  #onDown: (() => void) | null = null;
 
   constructor(client: IoredisClient, ours: boolean) {
     this.#client = client;
@@ -111,9 +112,11 @@ export class IoredisLink implements Link {
     return node?.status === "ready";
   }
 
-  start(onReady: () => void): void {
+  start(onReady: () => void, onDown: () => void = () => {}): void {
     this.#onReady = onReady;
+    this.#onDown = onDown;
     this.#client.on("ready", onReady);
+    this.#client.on("close", onDown);
     if (this.cluster) this.#client.on("+node", this.#onNode);
     if (this.#ours) this.#client.on("error", this.#onError);
     if (this.#client.status !== "wait") return;
@@ -174,6 +177,7 @@ export class IoredisLink implements Link {
 
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
+    if (this.#onDown !== null) this.#client.off("close", this.#onDown);
     this.#client.off("+node", this.#onNode);
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
@@ -186,8 +190,8 @@ function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Lis
   client.on("error", (error) => {
     lastError = error;
   });
-  client.on("message", (_channel, message) => {
-    if (open) onMessage(String(message));
+  client.on("message", (channel, message) => {
+    if (open) onMessage(String(message), String(channel));
   });
   client.on("end", () => {
     if (open) onDown(lastError);
@@ -196,6 +200,9 @@ function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Lis
   return {
     subscribe: async (channel) => {
       await client.call("subscribe", channel);
+    },
+    unsubscribe: async (channel) => {
+      await client.call("unsubscribe", channel);
     },
     ping: async () => {
       await client.call("ping");

@@ -15,8 +15,8 @@ export interface Link {
   canSend(key: string): boolean;
   /** The last thing that went wrong with the connection, for messages; null if nothing has. */
   readonly lastError: unknown;
-  /** Begins to connect if nobody has, and calls back each time that commands can be sent again. */
-  start(onReady: () => void): void;
+  /** Begins to connect if nobody has, and calls back each time that commands can be sent again, and when they cannot. */
+  start(onReady: () => void, onDown?: () => void): void;
   /** Sends a command; on a cluster, to the node that has the key. Rejects with the library's error. */
   send(command: string, args: readonly Word[], key?: string): Promise<unknown>;
   /** Sends a command to each node that has data: one, but for a cluster. */
@@ -33,7 +33,7 @@ export interface Link {
 
 /** Who listens on a connection. */
 export interface Listener {
-  readonly onMessage: (message: string) => void;
+  readonly onMessage: (message: string, channel: string) => void;
   /** The connection has ended, for good; called once at most. */
   readonly onDown: (cause: unknown) => void;
 }
@@ -42,6 +42,8 @@ export interface Listener {
 export interface Listening {
   /** Resolves when messages on the channel surely arrive. */
   subscribe(channel: string): Promise<void>;
+  /** Ends what subscribe began. */
+  unsubscribe(channel: string): Promise<void>;
   /** Resolves if the server still answers on this connection. */
   ping(): Promise<void>;
   close(): void;

@@ -26,6 +26,7 @@ interface OneServer extends NodeRedisClient {
   readonly isReady: boolean;
   duplicate(overrides?: object): unknown;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
   ping(): Promise<unknown>;
 }
 
@@ -56,7 +57,11 @@ function isCluster(client: NodeRedisClient): client is Cluster {
 }
 
 function isOneServer(client: NodeRedisClient): client is OneServer {
-  return can(client, "duplicate", "subscribe", "ping") && !can(client, "execute") && !can(client, "acquire");
+  return (
+    can(client, "duplicate", "subscribe", "unsubscribe", "ping") &&
+    !can(client, "execute") &&
+    !can(client, "acquire")
+  );
 }
 
 /** Whether commands can be sent to a client one by one: that of a Sentinel and pools take them otherwise. */
@@ -90,6 +95,9 @@ export function checkNodeRedis(client: NodeRedisClient): void {
   }
 }
 
+/** What a client emits when its connection has ended, before it makes a new one. */
+const downEvents = ["reconnecting", "end"];
+
 /** A Link over a client of node-redis; `ours` if it was made here. */
 export class NodeRedisLink implements Link {
   readonly library = "node-redis";
@@ -99,6 +107,7 @@ export class NodeRedisLink implements Link {
   readonly #client: NodeRedisClient;
   readonly #ours: boolean;
   #onReady: (() => void) | null = null;
+  #onDown: (() => void) | null = null;
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
@@ -119,9 +128,11 @@ export class NodeRedisLink implements Link {
     return this.isReady;
   }
 
-  start(onReady: () => void): void {
+  start(onReady: () => void, onDown: () => void = () => {}): void {
     this.#onReady = onReady;
+    this.#onDown = onDown;
     this.#client.on("ready", onReady);
+    for (const event of downEvents) this.#client.on(event, onDown);
     if (this.#ours) this.#client.on("error", this.#onError);
     if (this.#client.isOpen) return;
     this.#client.connect().then(
@@ -165,6 +176,7 @@ export class NodeRedisLink implements Link {
 
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
+    if (this.#onDown !== null) for (const event of downEvents) this.#client.off(event, this.#onDown);
     if (this.#ours && this.#client.isOpen) await this.#client.destroy();
   }
 }
@@ -220,8 +232,12 @@ function listenWith(original: () => unknown, { onMessage, onDown }: Listener): L
     subscribe: async (channel) => {
       const client = await connected;
       await client.subscribe(channel, (message) => {
-        if (open) onMessage(message);
+        if (open) onMessage(message, channel);
       });
+    },
+    unsubscribe: async (channel) => {
+      const client = await connected;
+      await client.unsubscribe(channel);
     },
     ping: async () => {
       await (await connected).ping();

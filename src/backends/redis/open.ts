@@ -1,8 +1,7 @@
 /** Makes connections of our own from a URL, with the library that is installed, and refuses or warns about unfit servers. */
 import { createRequire } from "node:module";
-import type { Finding } from "../../core/backend.ts";
+import type { Backend, Examinable, Finding } from "../../core/backend.ts";
 import { invalid, LockError } from "../../core/errors.ts";
-import type { RedisBackend } from "./backend.ts";
 import { IoredisLink, isIoredis, ownIoredisClusterOptions, ownIoredisOptions } from "./ioredis.ts";
 import { isFunction, isObject, type Link, property } from "./link.ts";
 import { isNodeRedis, type NodeRedisClient, NodeRedisLink, ownNodeRedisOptions } from "./node-redis.ts";
@@ -123,20 +122,30 @@ function given(options: Readonly<Record<string, string | undefined>>): object {
 /** What becomes of findings. */
 export type Health = "warn" | "refuse" | "ignore";
 
+/** Whether a text of a URL says what becomes of findings. */
+export function isHealth(text: string): text is Health {
+  return text === "warn" || text === "refuse" || text === "ignore";
+}
+
+/** A backend that can say when its server answers, and what it is like. */
+type Admissible = Pick<Backend, "name"> & Examinable & { ready(): Promise<void> };
+
 /** Waits until a server answers, and looks whether it is fit. Rejects with LOCK_UNAVAILABLE or LOCK_UNSUPPORTED. */
-export async function admit(backend: RedisBackend, health: Health): Promise<void> {
+export async function admit(backend: Admissible, health: Health): Promise<void> {
   await backend.ready();
   if (health === "ignore") return;
   const bad = (await findings(backend)).filter(({ level }) => level !== "ok");
   if (health === "refuse" && bad.length > 0) {
     const list = bad.map(textOf).join("; ");
-    throw new LockError("LOCK_UNSUPPORTED", `redis: this server is not fit: ${list}`, { backend: "redis" });
+    const message = `${backend.name}: this server is not fit: ${list}`;
+    throw new LockError("LOCK_UNSUPPORTED", message, { backend: backend.name });
   }
-  for (const finding of bad) process.emitWarning(`redis: ${textOf(finding)}`, { type: "HoldfastWarning" });
+  for (const finding of bad)
+    process.emitWarning(`${backend.name}: ${textOf(finding)}`, { type: "HoldfastWarning" });
 }
 
 /** A user that may not ask INFO is one that an administrator has restricted: nothing can be said. */
-async function findings(backend: RedisBackend): Promise<readonly Finding[]> {
+async function findings(backend: Admissible): Promise<readonly Finding[]> {
   try {
     return await backend.examine();
   } catch (error) {

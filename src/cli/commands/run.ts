@@ -106,7 +106,7 @@ async function runOn(call: Call, wish: RunWish, signals: Signals): Promise<Outco
     const lock = await take(manager, backend, call, wish, signals.interrupted);
     // Closing gives it back.
     signals.interrupted.throwIfAborted();
-    call.output.event({ event: "granted", name: lock.name, token: lock.token });
+    call.output.event({ event: "granted", name: lock.name, token: lock.toJSON().token });
     return await runWith(lock, call, wish, signals);
   } catch (error) {
     if (error instanceof Failure && error.shown.exitCode === exitCodes.lost) closeWithinMs = lostReleaseMs;
@@ -176,7 +176,13 @@ async function runWith(lock: Lock, call: Call, wish: RunWish, signals: Signals):
   const heldToTheEnd = lock.held;
   const outcome = asShellsDo(finished.ended);
   const released = await give(lock, call, wish, finished.guardSent === null ? releaseMs : lostReleaseMs);
-  output.event({ event: "ended", name: lock.name, token: lock.token, ended: finished.ended, released });
+  output.event({
+    event: "ended",
+    name: lock.name,
+    token: lock.toJSON().token,
+    ended: finished.ended,
+    released,
+  });
   throwIfLost(finished, wish, call, heldToTheEnd && released !== "gone" ? null : lossReason(signal));
   return outcome;
 }

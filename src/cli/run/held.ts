@@ -77,7 +77,8 @@ export async function runHeld(
   const group = await ProcessGroup.start(program, args, {
     ...env,
     HOLDFAST_NAME: lock.name,
-    HOLDFAST_TOKEN: String(lock.token),
+    // Not that of a command around this one, either.
+    HOLDFAST_TOKEN: lock.toJSON().token ?? undefined,
   });
   let heldTooLong = false;
   const target = {

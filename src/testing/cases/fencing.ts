@@ -67,7 +67,8 @@ export const reentrancyCases: readonly ContractCase[] = [
     const nested = locks.request(name, async (outer) =>
       locks.request(name, async (inner) => {
         const entries = (await looker.list(name)).length;
-        return { same: inner.token === outer.token, held: inner.held, entries };
+        const same = inner.toJSON().token === outer.toJSON().token;
+        return { same, held: inner.held, entries };
       }),
     );
     const expected = { same: true, held: true, entries: 1 };

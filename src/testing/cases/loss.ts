@@ -25,7 +25,8 @@ export const lossCases: readonly ContractCase[] = [
     const error = await t.failure("the victim's request rejects", victim.done.promise);
     assert.equal(Reflect.get(Object(error), "name"), "AbortError");
     assert.equal(lost?.held, false);
-    assert.ok(lost !== null && thief.lock !== null && thief.lock.token > lost.token);
+    assert.ok(lost !== null && thief.lock !== null);
+    if ((await t.traits()).tokens !== null) assert.ok(thief.lock.token > lost.token);
     assert.equal(thief.lock.held, true);
     victim.leave();
     thief.leave();

@@ -1,0 +1,121 @@
+/** All nodes as one: calls of one tick go to each of them together, under one deadline. It decides nothing. */
+import type { Clock, Timer } from "../../core/clock.ts";
+import { Batch, type Poll } from "./batch.ts";
+import type { CallName } from "./calls.ts";
+import { sentFailure } from "../redis/failures.ts";
+import { closed, type NodeFailure, tooFew } from "./failures.ts";
+import type { Node } from "./node.ts";
+import { Tally, type Vote } from "./quorum.ts";
+import type { Short } from "./short.ts";
+
+/** How long connecting may take at the least, in milliseconds: a server that is far away needs its time. */
+export const connectMs = 3_000;
+
+/** The nodes of one client. */
+export class Fleet {
+  readonly nodes: readonly Node[];
+  /** How long a node has for an answer, in milliseconds. */
+  readonly deadlineMs: number;
+  readonly #clock: Clock;
+  #open: Batch | null = null;
+  #flushing = false;
+  /** What is under way, in the order of its deadlines. */
+  readonly #due = new Set<Batch>();
+  #timer: Timer | null = null;
+  #started = false;
+  #closed = false;
+
+  constructor(nodes: readonly Node[], clock: Clock, deadlineMs: number) {
+    this.nodes = nodes;
+    this.#clock = clock;
+    this.deadlineMs = deadlineMs;
+  }
+
+  /** Begins to connect, unless that has begun. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    for (const node of this.nodes) node.start();
+  }
+
+  /** Resolves when a majority is connected. Rejects with LOCK_UNAVAILABLE. */
+  ready(): Promise<void> {
+    const tally = new Tally(this.nodes.length);
+    const failures: NodeFailure[] = [];
+    return new Promise((resolve, reject) => {
+      const count = (index: number, vote: Vote): void => {
+        const verdict = tally.count(index, vote);
+        if (verdict === "reached") resolve();
+        if (verdict === "impossible") reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
+      };
+      for (const node of this.nodes) {
+        node.whenUp(Math.max(connectMs, this.deadlineMs)).then(
+          () => count(node.index, "yes"),
+          (error: unknown) => {
+            failures.push({ node: node.label, error: sentFailure(error) });
+            count(node.index, "void");
+          },
+        );
+      }
+    });
+  }
+
+  /** Adds a call to what this tick sends to all nodes. */
+  call(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll, short?: Short): void {
+    if (this.#closed) return this.nodes.forEach(({ index }) => poll.failed(index, closed()));
+    if (this.#open?.isFull) this.#send(this.#open);
+    this.#open ??= new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs);
+    this.#open.add(name, keys, args, poll, short);
+    if (this.#flushing) return;
+    this.#flushing = true;
+    process.nextTick(() => {
+      this.#flushing = false;
+      if (this.#open !== null) this.#send(this.#open);
+    });
+  }
+
+  /** Sends a call to one node, after what it was sent before. */
+  callOne(node: Node, name: CallName, keys: readonly string[], args: readonly string[], poll: Poll): void {
+    if (this.#closed) return poll.failed(node.index, closed());
+    if (this.#open !== null) this.#send(this.#open);
+    const batch = new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs, node.index);
+    batch.add(name, keys, args, poll);
+    this.#track(batch);
+    node.send(batch);
+  }
+
+  #send(batch: Batch): void {
+    this.#open = null;
+    this.#track(batch);
+    for (const node of this.nodes) node.send(batch);
+  }
+
+  // One timer for all deadlines: they are all equally long.
+
+  #track(batch: Batch): void {
+    this.#due.add(batch);
+    batch.onOver = () => this.#due.delete(batch);
+    this.#timer ??= this.#clock.after(this.deadlineMs, () => this.#expire());
+  }
+
+  #expire(): void {
+    this.#timer = null;
+    const now = this.#clock.now();
+    const due = [...this.#due].filter(({ dueAt }) => dueAt <= now);
+    for (const batch of due) for (const node of this.nodes) node.expire(batch);
+    const [next] = this.#due;
+    if (next !== undefined && !this.#closed)
+      this.#timer ??= this.#clock.after(next.dueAt - this.#clock.now(), () => this.#expire());
+  }
+
+  /** Fails all that is under way, and ends the connections that are ours. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    if (this.#open !== null) this.#send(this.#open);
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#due.clear();
+    await Promise.all(this.nodes.map((node) => node.close(closed())));
+  }
+}

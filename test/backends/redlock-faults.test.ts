@@ -1,0 +1,284 @@
+/** The Redlock backend while its nodes fail: typed errors, no wrong grant, nothing left behind; and beside locks of other kinds. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { ask, startProxy } from "../../scripts/lib/redis-servers.mjs";
+import { redlockBackend, type RedlockSettings } from "../../src/backends/redlock/index.ts";
+import { connect } from "../../src/connect.ts";
+import { LockManager } from "../../src/core/manager.ts";
+import { makeClocks } from "../helpers/clock-shim.ts";
+import { startServers, type Servers, urlOf } from "../helpers/redlock.ts";
+
+const ends: Array<() => Promise<unknown>> = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+async function servers(count: number, ...args: readonly string[]): Promise<Servers> {
+  const started = await startServers(count, { args });
+  ends.push(() => started.close());
+  return started;
+}
+
+function locksAt(url: string, settings: RedlockSettings = {}): LockManager {
+  const locks = new LockManager(redlockBackend({ url, quarantineMs: 0, ...settings }));
+  ends.push(() => locks.close());
+  return locks;
+}
+
+async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`not within ${withinMs} ms`);
+    await sleep(20);
+  }
+}
+
+/** On how many nodes a key is. */
+async function nodesWith({ lookers }: Servers, key: string): Promise<number> {
+  const found = await Promise.all(lookers.map((looker) => looker.exists(key)));
+  return found.filter(Boolean).length;
+}
+
+describe("nodes that fail", () => {
+  it("a minority that is down or stands still is not waited for", async () => {
+    const fleet = await servers(5);
+    const locks = locksAt(fleet.url, { deadlineMs: 5_000 });
+    await (await locks.acquire("warm")).release();
+    fleet.servers[0]?.server.pause();
+    await fleet.servers[1]?.server.kill();
+    const started = performance.now();
+    const lock = await locks.acquire("a", { ttl: "1500ms" });
+    expect(await locks.tryAcquire("a")).toBeNull();
+    expect(performance.now() - started).toBeLessThan(1_500);
+    await sleep(2_000);
+    expect(lock.held, "it was renewed by the others").toBe(true);
+    expect(await lock.release()).toBe("released");
+    fleet.servers[0]?.server.resume();
+    await eventually(async () => (await fleet.lookers[0]?.exists("lock:a")) === 0);
+  });
+
+  it("a majority that is down: unavailable, with what each node said; held locks are lost in time; and back again", async () => {
+    const fleet = await servers(3);
+    const locks = locksAt(fleet.url);
+    const lock = await locks.acquire("a", { ttl: "1s" });
+    for (const node of [0, 1]) await fleet.servers[node]?.server.kill();
+    const failure: unknown = await locks.acquire("b", { ttl: "1s" }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "LOCK_UNAVAILABLE", retryable: true, backend: "redlock" });
+    expect(String(failure)).toMatch(
+      /1 of 3 nodes can vote, and 2 have to agree; 127\.0\.0\.1:\d+: .*; 127\.0\.0\.1/,
+    );
+    await eventually(() => lock.signal.aborted, 2_000);
+    for (const node of [0, 1]) await fleet.servers[node]?.server.start();
+    await eventually(async () => (await locks.tryAcquire("c").catch(() => null)) !== null);
+  });
+
+  it("a majority that stands still: given up within the deadline, and nothing is left when it goes on", async () => {
+    const fleet = await servers(3);
+    const locks = locksAt(fleet.url);
+    await (await locks.acquire("warm")).release();
+    for (const node of [0, 1]) fleet.servers[node]?.server.pause();
+    const started = performance.now();
+    await expect(locks.acquire("a", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    await expect(locks.tryAcquire("b", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    for (const node of [0, 1]) fleet.servers[node]?.server.resume();
+    await eventually(
+      async () => (await nodesWith(fleet, "lock:a")) + (await nodesWith(fleet, "lock:b")) === 0,
+    );
+    await (await locks.acquire("a", { wait: "5s" })).release();
+  });
+
+  it("a node that was restarted empty gets the lock again, while the majority stands", async () => {
+    const fleet = await servers(3);
+    const locks = locksAt(fleet.url);
+    const lock = await locks.acquire("a", { ttl: "1500ms" });
+    await fleet.servers[0]?.server.kill();
+    await fleet.servers[0]?.server.start();
+    expect(await nodesWith(fleet, "lock:a")).toBe(2);
+    await eventually(async () => (await nodesWith(fleet, "lock:a")) === 3, 3_000);
+    expect(lock.held).toBe(true);
+    expect(await lock.release()).toBe("released");
+    expect(await nodesWith(fleet, "lock:a")).toBe(0);
+  });
+
+  it("a majority that was restarted empty: the lock is lost, and not taken again in silence", async () => {
+    const fleet = await servers(3);
+    const locks = locksAt(fleet.url);
+    const lock = await locks.acquire("a", { ttl: "3s" });
+    for (const node of [0, 1]) await fleet.servers[node]?.server.kill();
+    for (const node of [0, 1]) await fleet.servers[node]?.server.start();
+    await eventually(() => lock.signal.aborted, 4_000);
+    expect(String(lock.signal.reason)).toMatch(/does not have it any more/);
+    expect(await nodesWith(fleet, "lock:a")).toBeLessThanOrEqual(1);
+    expect(await lock.release()).toBe("gone");
+  });
+
+  it("fresh servers without persistence are in quarantine, and say so; with it they count at once", async () => {
+    const [fresh, durable] = [
+      await servers(3),
+      await servers(3, "--appendonly", "yes", "--appendfsync", "always"),
+    ];
+    const failure = await locksAt(fresh.url, { quarantineMs: 60_000 })
+      .acquire("a")
+      .catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    expect(String(failure)).toMatch(
+      /it was restarted, and may have forgotten who holds: it counts again in \d+ ms/,
+    );
+    const locks = locksAt(durable.url, { quarantineMs: 60_000 });
+    expect((await locks.acquire("a", { ttl: "60s" })).held).toBe(true);
+    await expect(locks.acquire("b", { ttl: "61s" })).rejects.toMatchObject({ code: "LOCK_INVALID" });
+  });
+});
+
+describe("answers that come late or not at all", () => {
+  it("a lock whose time is used up when the nodes agree is refused, and let go", async () => {
+    const fleet = await servers(3);
+    const proxies = await Promise.all(fleet.servers.map(({ port }) => startProxy(port)));
+    for (const proxy of proxies) ends.push(() => proxy.close());
+    const locks = locksAt(urlOf(proxies), { deadlineMs: 3_000 });
+    await (await locks.acquire("warm")).release();
+    for (const proxy of proxies) proxy.down.delayMs = 150;
+    // A quarter of the ttl is what they have; the keys live on until they are let go.
+    await expect(locks.acquire("a", { ttl: "400ms" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    expect((await locks.acquire("b", { ttl: "10s" })).held).toBe(true);
+    await eventually(async () => (await nodesWith(fleet, "lock:a")) === 0, 300);
+  });
+
+  it("a retry is not in the way of what an earlier attempt left behind", async () => {
+    const fleet = await servers(3);
+    const proxies = await Promise.all(fleet.servers.map(({ port }) => startProxy(port)));
+    for (const proxy of proxies) ends.push(() => proxy.close());
+    const backend = redlockBackend({ url: urlOf(proxies), quarantineMs: 0, deadlineMs: 150 });
+    ends.push(() => backend.close());
+    const entry = {
+      id: "one",
+      owner: { client: "c", host: "h", pid: 1 },
+      mode: "write",
+      weight: 1,
+      ttlMs: 30_000,
+    } as const;
+    await backend.ready();
+    // Two nodes take it, and their answers are lost; nor do they hear that they are to let go.
+    for (const proxy of proxies.slice(0, 2)) proxy.down.swallow = true;
+    await expect(backend.append("a", entry)).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    for (const proxy of proxies.slice(0, 2)) proxy.heal();
+    for (const looker of fleet.lookers.slice(0, 2)) await looker.set("lock:a", "one\0c1\0[]", "PX", 30_000);
+    let snapshot = null;
+    await eventually(async () => {
+      snapshot = await backend.append("a", entry).catch(() => null);
+      return snapshot !== null;
+    });
+    expect(snapshot).toMatchObject({ self: { id: "one" }, ahead: { count: 0 } });
+  });
+
+  it("split votes settle, for even numbers of nodes too", async () => {
+    for (const count of [2, 4]) {
+      const fleet = await servers(count);
+      const clients = Array.from({ length: 4 }, () => locksAt(fleet.url));
+      let [inside, most, served] = [0, 0, 0];
+      const work = clients.flatMap((locks) =>
+        Array.from({ length: 5 }, () =>
+          locks.request("a", async () => {
+            most = Math.max(most, ++inside);
+            await sleep(1);
+            inside -= 1;
+            served += 1;
+          }),
+        ),
+      );
+      await Promise.all(work);
+      expect([most, served]).toEqual([1, 20]);
+      expect(await nodesWith(fleet, "lock:a")).toBe(0);
+    }
+  });
+});
+
+describe("locks of other languages", () => {
+  const takeByHand = ["set", "lock:a", "their-own-value", "nx", "px"];
+
+  it.each([1, 3])("on %i nodes: theirs blocks us, ours blocks theirs", async (count) => {
+    const fleet = await servers(count);
+    const locks = locksAt(fleet.url);
+    const theirs = (...words: readonly string[]): Promise<string[]> =>
+      Promise.all(fleet.servers.map(({ port }) => ask(port, ...words)));
+    expect(new Set(await theirs(...takeByHand, "30000"))).toEqual(new Set(["OK"]));
+    expect(await locks.tryAcquire("a")).toBeNull();
+    await expect(locks.acquire("a", { wait: 50 })).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    expect((await locks.query()).held).toMatchObject([{ name: "a", clientId: "" }]);
+    const waiting = locks.acquire("a", { wait: "5s" });
+    await theirs("del", "lock:a");
+    const lock = await waiting;
+    // A node from which theirs was deleted after we had a majority may be free.
+    const taken = (await theirs(...takeByHand, "30000")).filter((answer) => answer === "OK").length;
+    expect(taken).toBeLessThanOrEqual((count - 1) / 2);
+    await lock.release();
+    await theirs("del", "lock:a");
+    expect(new Set(await theirs(...takeByHand, "100"))).toEqual(new Set(["OK"]));
+    expect((await locks.acquire("a", { wait: "5s" })).held, "after theirs has expired").toBe(true);
+  });
+
+  it("a key that is no lock at all: that node does not vote", async () => {
+    const fleet = await servers(3);
+    const locks = locksAt(fleet.url);
+    await ask(fleet.servers[0]?.port ?? 0, "rpush", "lock:a", "x");
+    await (await locks.acquire("a")).release();
+    await ask(fleet.servers[1]?.port ?? 0, "rpush", "lock:a", "x");
+    const failure: unknown = await locks.acquire("a").catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    expect(String(failure)).toMatch(/somebody else uses keys with this prefix/);
+  });
+});
+
+describe("what connect and doctor say", () => {
+  it("connect refuses what cannot be, and warns of nothing when all is well", async () => {
+    const fleet = await servers(3);
+    const url = `${fleet.url}?quarantineMs=0&health=ignore`;
+    await expect(connect(url, { require: { order: "fifo" } })).rejects.toMatchObject({
+      code: "LOCK_UNSUPPORTED",
+    });
+    await expect(connect(`${url}&fencing=false`, { require: { fencing: true } })).rejects.toMatchObject({
+      code: "LOCK_UNSUPPORTED",
+    });
+    await expect(connect(`${url}&wrong=1`)).rejects.toMatchObject({ code: "LOCK_INVALID" });
+    const twice = urlOf([{ port: 1 }, { port: 1 }]);
+    await expect(connect(twice)).rejects.toMatchObject({ code: "LOCK_INVALID" });
+    const locks = await connect(url, {
+      require: { fencing: true, survives: ["process-restart", "store-pause"] },
+    });
+    ends.push(() => locks.close());
+    await expect(locks.request("a", { mode: "shared" }, () => {})).rejects.toMatchObject({
+      code: "LOCK_UNSUPPORTED",
+    });
+    await expect(locks.semaphore("a", 2).acquire()).rejects.toMatchObject({ code: "LOCK_UNSUPPORTED" });
+    await expect(
+      connect(`redlock://127.0.0.1:${fleet.servers[0]?.port},127.0.0.1:1,127.0.0.1:2`),
+    ).rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+    });
+  });
+
+  it("doctor compares clocks, and sees nodes that are away and locks that never end", async () => {
+    const clocks = await makeClocks(3);
+    ends.push(async () => clocks.remove());
+    const fleet = await startServers(3, { env: (index) => clocks.env(index) });
+    ends.push(() => fleet.close());
+    const backend = redlockBackend({ url: fleet.url });
+    ends.push(() => backend.close());
+    const seen = async (level: string): Promise<string> =>
+      (await backend.examine())
+        .filter((finding) => finding.level === level)
+        .map(({ about, seen: what }) => `${about}: ${what}`)
+        .join("\n");
+    await backend.ready();
+    expect(await seen("problem")).toBe("");
+    expect(await seen("warning")).toMatch(/^(uptime \(127\.0\.0\.1:\d+\): \d+ s, run \w{8}\n?){3}$/);
+    clocks.set(1, 20_000);
+    await ask(fleet.servers[2]?.port ?? 0, "set", "lock:stuck", "x");
+    expect(await seen("warning")).toMatch(/clocks: at least (19|20)\d{3} ms apart/);
+    expect(await seen("problem")).toMatch(/^stuck lock \(127\.0\.0\.1:\d+\): lock:stuck does not expire$/);
+    await fleet.servers[0]?.server.kill();
+    expect(await seen("warning")).toMatch(/majority: 2 of 3 answer, 2 have to agree/);
+  });
+});

@@ -1,0 +1,114 @@
+/** Tokens of the Redlock backend: all orders of all steps of two clients on three nodes, in a model that the script is compared with. */
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startRedis, type Started } from "../../scripts/lib/redis-servers.mjs";
+import { counterKey } from "../../src/backends/redlock/keys.ts";
+import { callsScript } from "../../src/backends/redlock/scripts.ts";
+import { below, pick, seeded } from "../../src/testing/random.ts";
+import {
+  type Happening,
+  letGo,
+  type Mistake,
+  type ModelNode,
+  playAll,
+  store,
+  take,
+} from "../helpers/redlock-model.ts";
+
+describe("tokens of complete grants are unique, and grow from one that was complete to one that began later", () => {
+  const worlds: readonly (readonly [number, readonly Happening[]])[] = [
+    [1, ["expiry", "restart", "clock forward", "clock back"]],
+    [2, ["expiry", "restart"]],
+    [2, ["expiry", "clock back"]],
+  ];
+
+  it.each(worlds)(
+    "with %i of %j at any moment, in every order of steps",
+    (events, kinds) => {
+      const { violation, both } = playAll(events, kinds);
+      expect(violation).toBeNull();
+      expect(both).toBeGreaterThan(1_000);
+    },
+    120_000,
+  );
+
+  // What the search would find if a step were left out: it can fail.
+  const mistakes: readonly (readonly [Mistake, readonly Happening[]])[] = [
+    ["stores without looking", ["expiry"]],
+    ["stores for anybody", ["expiry"]],
+    ["counter dies with the lock", ["expiry", "clock back"]],
+    ["no quarantine", ["expiry", "restart"]],
+  ];
+
+  it.each(mistakes)(
+    "but not with the mistake: %s",
+    (mistake, kinds) => {
+      expect(playAll(2, kinds, mistake).violation).not.toBeNull();
+    },
+    120_000,
+  );
+
+  it("the limit: a node that forgets its counter and whose clock goes back as well", () => {
+    expect(playAll(2, ["restart", "clock back"]).violation).not.toBeNull();
+  }, 120_000);
+});
+
+describe("the script does what the model does", () => {
+  let started: Started;
+  let redis: Redis;
+
+  beforeAll(async () => {
+    started = await startRedis();
+    redis = new Redis(started.port);
+  });
+
+  afterAll(async () => {
+    redis.disconnect();
+    await started.server.remove();
+  });
+
+  /** Calls the script on one node and gives what it says of the only call. */
+  async function call(letter: string, ...args: readonly string[]): Promise<string> {
+    const reply = await redis.eval(callsScript, 2, counterKey, "lock:a", "0", letter, ...args);
+    if (!Array.isArray(reply)) throw new Error("the answer is no list");
+    return String(reply[1]);
+  }
+
+  it("in a thousand random steps of two clients", async () => {
+    const random = seeded(5);
+    // Above its clock, so that the counter alone decides and both count alike.
+    const start = 8_000_000_000_000_000;
+    await redis.set(counterKey, start);
+    const model: ModelNode = { owner: null, number: 0, isToken: false, counter: start, clock: 0 };
+    for (let turn = 0; turn < 1_000; turn++) {
+      const owner = below(random, 2);
+      const id = `client-${owner}`;
+      const step = pick(random, ["take", "take", "store", "store", "let go", "expiry"]);
+      if (step === "take") {
+        const said = await call("a", id, "60000", "", '["c","h",1,2]');
+        const was = { ...model };
+        const number = take(model, owner);
+        const expected =
+          number === null
+            ? /^-\d+ client-/
+            : was.owner === owner
+              ? new RegExp(`^=${was.isToken ? "t" : "c"}${number} \\d+$`)
+              : new RegExp(`^\\+${number}$`);
+        expect(said).toMatch(expected);
+      } else if (step === "store") {
+        const token = model.counter - 1 + below(random, 4);
+        const said = await call("s", id, String(token));
+        const isOwn = model.owner === owner;
+        const stored = store(model, owner, token);
+        expect(said).toMatch(stored ? /^\+\d+$/ : isOwn ? new RegExp(`^=${model.number}$`) : /^-$/);
+      } else if (step === "let go") {
+        expect(await call("d", id, "", "0")).toBe(letGo(model, owner) ? "1" : "0");
+      } else {
+        await redis.del("lock:a");
+        model.owner = null;
+      }
+      expect(Number(await redis.get(counterKey))).toBe(model.counter);
+    }
+    expect(model.counter).toBeGreaterThan(start + 50);
+  });
+});
