@@ -9,7 +9,7 @@ import { mysql9 } from "./lib/mysql-9.mjs";
  * @property {readonly string[]} [folders] where Debian puts programs that are not on PATH; `*` stands for one folder
  * @property {readonly string[]} packages Debian packages that bring the binaries
  * @property {{ suite: string, folder: string }} [fetch] the packages are not installed, but unpacked from this suite into this folder
- * @property {string} url environment variable: a running server given there replaces all of the above
+ * @property {string} [url] environment variable: a running server given there replaces all of the above; a tool has none
  */
 
 /** @type {readonly Server[]} */
@@ -24,10 +24,9 @@ export const servers = [
   {
     // Builds the library that moves the clocks of servers.
     name: "C compiler",
-    backends: ["redlock"],
+    backends: ["redis", "redlock"],
     binaries: ["gcc"],
     packages: ["gcc", "libc6-dev"],
-    url: "HOLDFAST_TEST_CLOCK_SHIM",
   },
   {
     name: "etcd",

@@ -16,7 +16,7 @@ import { Failure, mustRun } from "./run.mjs";
  */
 export async function provideServers(servers, backends) {
   const needed = servers.filter((server) => server.backends.some((name) => backends.includes(name)));
-  const toFind = needed.filter((server) => !process.env[server.url]);
+  const toFind = needed.filter((server) => server.url === undefined || !process.env[server.url]);
   for (const server of needed) {
     if (!toFind.includes(server)) console.log(`${server.name}: the one given by ${server.url}`);
   }
@@ -164,7 +164,7 @@ function explain(missing, why) {
     server.fetch === undefined
       ? `  Debian or Ubuntu: apt-get install ${server.packages.join(" ")}`
       : `  Debian: unpack ${server.packages.join(" ")} of ${server.fetch.suite}, with all that it depends on, into ${server.fetch.folder}`,
-    `  or give a running one: ${server.url}=…`,
+    ...(server.url === undefined ? [] : [`  or give a running one: ${server.url}=…`]),
   ]);
   return lines.join("\n");
 }

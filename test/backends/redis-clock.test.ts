@@ -4,10 +4,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { redisBackend, type RedisBackend } from "../../src/backends/redis/index.ts";
 import { LockManager } from "../../src/core/manager.ts";
-import { ClockShim } from "../../src/verify/servers/clock-shim.ts";
+import type { ClockShim } from "../../src/verify/servers/clock-shim.ts";
+import { makeClocks } from "../helpers/clocks.ts";
 
 const hourMs = 3_600_000;
-let clock: ClockShim;
+let clock: ClockShim | undefined;
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let backend: RedisBackend;
 let managers: readonly [LockManager, LockManager];
@@ -15,20 +16,17 @@ const warnings: string[] = [];
 const keep = (warning: Error): void => void warnings.push(`${warning.name} ${warning.message}`);
 
 beforeAll(async () => {
-  const built = await ClockShim.build();
-  if (built === null)
-    throw new Error("a clock that can be set needs Linux and a C compiler: apt-get install gcc");
-  clock = built;
+  [clock] = await makeClocks(1);
   process.on("warning", keep);
 });
 afterAll(async () => {
   process.off("warning", keep);
-  await clock.remove();
+  await clock?.remove();
 });
 
 beforeEach(async () => {
-  await clock.set(0);
-  redis = await startRedis({ env: { ...process.env, ...clock.env } });
+  await clock?.set(0);
+  redis = await startRedis({ env: { ...process.env, ...clock?.env } });
   const open = (): RedisBackend =>
     redisBackend({ url: `redis://127.0.0.1:${redis.port}`, deadlineMs: 2_000 });
   backend = open();
@@ -50,7 +48,7 @@ describe("a step forward", () => {
   it("ends locks early, as the docs say: another may hold, with a higher token, until the first hears of it", async () => {
     const [a, b] = managers;
     const first = await a.acquire("a");
-    await clock.set(hourMs);
+    await clock?.set(hourMs);
     const second = await b.tryAcquire("a");
     expect([first.held, second?.held]).toEqual([true, true]);
     expect(second?.token).toBeGreaterThan(first.token);
@@ -62,7 +60,7 @@ describe("a step forward", () => {
 
   it("is seen, told and shown, and nothing is refused for it", async () => {
     expect(await clockFinding()).toBe("ok: no step seen");
-    await clock.set(hourMs);
+    await clock?.set(hourMs);
     for (const locks of managers) await (await locks.acquire("b")).release();
     expect(await clockFinding()).toBe("warning: stepped once");
     expect(warnings).toEqual([
@@ -81,7 +79,7 @@ describe("a step back", () => {
     const first = await a.acquire("a");
     const waiting = b.acquire("a");
     while ((await a.query()).pending.length < 1) await sleep(10);
-    await clock.set(-hourMs);
+    await clock?.set(-hourMs);
     await sleep(1_500);
     expect(first.held).toBe(true);
     expect(await first.release()).toBe("released");
@@ -97,7 +95,7 @@ describe("a step back", () => {
   });
 
   it("is seen, told and shown", async () => {
-    await clock.set(-hourMs);
+    await clock?.set(-hourMs);
     await managers[0].request("b", () => {});
     expect(await clockFinding()).toBe("warning: stepped once");
     expect(warnings).toEqual([expect.stringMatching(/stepped back by (3600|3599\.\d) s/)]);

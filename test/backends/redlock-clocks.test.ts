@@ -8,12 +8,13 @@ import { redlockBackend } from "../../src/backends/redlock/index.ts";
 import type { RedlockSettings } from "../../src/backends/redlock/index.ts";
 import { quorumOf } from "../../src/backends/redlock/quorum.ts";
 import { LockManager } from "../../src/core/manager.ts";
-import { type Clocks, makeClocks } from "../helpers/clock-shim.ts";
+import type { ClockShim } from "../../src/verify/servers/clock-shim.ts";
+import { makeClocks } from "../helpers/clocks.ts";
 import { startServers, type Servers } from "../helpers/redlock.ts";
 
 const nodes = 5;
 const jumpMs = 60_000;
-let clocks: Clocks;
+let clocks: readonly ClockShim[] = [];
 let fleet: Servers;
 let [first, second]: LockManager[] = [];
 const opened: LockManager[] = [];
@@ -28,12 +29,12 @@ beforeAll(async () => {
   clocks = await makeClocks(nodes);
 });
 
-afterAll(() => clocks.remove());
+afterAll(() => Promise.all(clocks.map((clock) => clock.remove())));
 
 /** Servers of its own for a group: what jumping clocks leave in the counters is no part of the next. */
 function withServers(): void {
   beforeAll(async () => {
-    fleet = await startServers(nodes, { env: (index) => clocks.env(index) });
+    fleet = await startServers(nodes, { env: (index) => ({ ...process.env, ...clocks[index]?.env }) });
     first = manager({ quarantineMs: 0 });
     second = manager({ quarantineMs: 0 });
   });
@@ -124,10 +125,10 @@ describe("clocks that jump", () => {
   it.each(cells)("held on $held of 5, $forgotten of them jump: the law, and no stale write", async (cell) => {
     const { held, forgotten } = cell;
     try {
-      const jump = async (node: number): Promise<void> => clocks.set(node, jumpMs);
+      const jump = async (node: number): Promise<void> => clocks[node]?.set(jumpMs);
       judge(cell, await compete(`jump-${held}-${forgotten}`, held, jump, forgotten));
     } finally {
-      for (let node = 0; node < nodes; node++) clocks.set(node, 0);
+      await Promise.all(clocks.map((clock) => clock.set(0)));
     }
   });
 

@@ -5,7 +5,7 @@ import { ask, startProxy } from "../../scripts/lib/redis-servers.mjs";
 import { redlockBackend, type RedlockSettings } from "../../src/backends/redlock/index.ts";
 import { connect } from "../../src/connect.ts";
 import { LockManager } from "../../src/core/manager.ts";
-import { makeClocks } from "../helpers/clock-shim.ts";
+import { makeClocks } from "../helpers/clocks.ts";
 import { startServers, type Servers, urlOf } from "../helpers/redlock.ts";
 
 const ends: Array<() => Promise<unknown>> = [];
@@ -261,8 +261,8 @@ describe("what connect and doctor say", () => {
 
   it("doctor compares clocks, and sees nodes that are away and locks that never end", async () => {
     const clocks = await makeClocks(3);
-    ends.push(async () => clocks.remove());
-    const fleet = await startServers(3, { env: (index) => clocks.env(index) });
+    ends.push(async () => void (await Promise.all(clocks.map((clock) => clock.remove()))));
+    const fleet = await startServers(3, { env: (index) => ({ ...process.env, ...clocks[index]?.env }) });
     ends.push(() => fleet.close());
     const backend = redlockBackend({ url: fleet.url });
     ends.push(() => backend.close());
@@ -274,7 +274,7 @@ describe("what connect and doctor say", () => {
     await backend.ready();
     expect(await seen("problem")).toBe("");
     expect(await seen("warning")).toMatch(/^(uptime \(127\.0\.0\.1:\d+\): \d+ s, run \w{8}\n?){3}$/);
-    clocks.set(1, 20_000);
+    await clocks[1]?.set(20_000);
     await ask(fleet.servers[2]?.port ?? 0, "set", "lock:stuck", "x");
     expect(await seen("warning")).toMatch(/clocks: at least (19|20)\d{3} ms apart/);
     expect(await seen("problem")).toMatch(/^stuck lock \(127\.0\.0\.1:\d+\): lock:stuck does not expire$/);
