@@ -6,7 +6,7 @@ import { Failure, main, root } from "./lib/run.mjs";
 const folder = join(root, "src", "backends", "redis");
 
 /** The files that the script is made of: what every call needs, what is defined when it is first needed, and the loop. */
-const first = ["moment", "quick"];
+const first = ["moment", "keep", "quick"];
 const whenNeeded = ["queue", "append", "remove", "evict", "renew", "prune", "list"];
 const last = ["calls"];
 
