@@ -16,7 +16,16 @@ import type {
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
-import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall, renewCall } from "./calls.ts";
+import {
+  appendCall,
+  type Call,
+  evictCall,
+  keepCall,
+  listCall,
+  pruneCall,
+  removeCall,
+  renewCall,
+} from "./calls.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers, isSafeFromEviction, warnOfStep } from "./health.ts";
 import { Hub } from "./hub.ts";
@@ -25,7 +34,7 @@ import { asText, type Link } from "./link.ts";
 import { Outbox } from "./outbox.ts";
 import { packCommon, packEntry, readRecord, wholeMs } from "./records.ts";
 import { ServerClocks } from "./server-clock.ts";
-import { Appending, Asking } from "./takers.ts";
+import { Appending, Asking, Renewals } from "./takers.ts";
 
 /** What Redis promises: one server that keeps its data and its clock. What breaks that is listed. */
 export const redisTraits: Traits = {
@@ -139,18 +148,17 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     });
   }
 
-  async renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
-    this.#open();
-    return Promise.all(renewals.map((renewal) => this.#renew(renewal)));
-  }
-
-  #renew({ queue, id, seq, ttlMs }: Renewal): Promise<Renewed> {
+  renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
     return new Promise((resolve) => {
-      this.#outbox.add(this.#keys.of(queue), renewCall(id, seq, wholeMs(ttlMs)), {
-        take: (answer) => resolve(renewedBy(Number(asText(answer)))),
-        fail: (cause) => resolve({ outcome: "unknown", cause }),
-        undo: () => {},
-      });
+      this.#open();
+      const ask = (place: number, callOf: typeof renewCall): void => {
+        const renewal = renewals[place];
+        if (renewal === undefined) return;
+        const { queue, id, seq, ttlMs } = renewal;
+        this.#outbox.add(this.#keys.of(queue), callOf(id, seq, wholeMs(ttlMs)), all.taker(place));
+      };
+      const all = new Renewals(renewals.length, resolve, (place) => ask(place, renewCall));
+      renewals.forEach(({ id }, place) => ask(place, this.#hub.isWaiting(id) ? renewCall : keepCall));
     });
   }
 
@@ -253,11 +261,6 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
 function isOne(answer: unknown): boolean {
   return answer === 1 || asText(answer) === "1";
-}
-
-function renewedBy(leftMs: number): Renewed {
-  if (leftMs > 0) return { outcome: "renewed", expiresInMs: leftMs };
-  return leftMs < 0 ? { outcome: "gone", evicted: true } : { outcome: "gone" };
 }
 
 function readList(answer: unknown, nowUs: number): readonly Entry[] {

@@ -52,7 +52,8 @@ export class Batch {
 
   add({ queue, entries, order, evicted }: QueueKeys, { work, keys, text }: Call, taker: Taker): void {
     this.work += work;
-    this.keys.push(queue, entries);
+    this.keys.push(queue);
+    if (keys > 1) this.keys.push(entries);
     if (keys > 2) this.keys.push(order);
     if (keys > 3) this.keys.push(evicted);
     this.texts.push(text);

@@ -9,7 +9,7 @@ interface Shape {
 }
 
 /** The calls, by the names of their Lua files. */
-type CallName = "append" | "remove" | "evict" | "renew" | "prune" | "list";
+type CallName = "append" | "remove" | "evict" | "keep" | "renew" | "prune" | "list";
 
 /** Each call, by the name of its Lua file. */
 export const calls: Readonly<Record<CallName, Shape>> = {
@@ -20,6 +20,7 @@ export const calls: Readonly<Record<CallName, Shape>> = {
   },
   remove: { letter: "d", keys: ["queue", "entries", "order"], args: ["id", "seq"] },
   evict: { letter: "e", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq"] },
+  keep: { letter: "k", keys: ["queue"], args: ["id", "seq", "ttlMs"] },
   renew: { letter: "r", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq", "ttlMs"] },
   prune: { letter: "p", keys: ["queue", "entries", "order"], args: [] },
   list: { letter: "l", keys: ["queue", "entries"], args: [] },
@@ -30,7 +31,7 @@ export interface Call {
   /** How long it keeps the server, compared with a renewal of a lock that nobody waits for. */
   readonly work: number;
   /** The queue's first so many keys, in the order of QueueKeys. */
-  readonly keys: 2 | 3 | 4;
+  readonly keys: 1 | 2 | 3 | 4;
   /** Its letter and its arguments. */
   readonly text: string;
 }
@@ -48,6 +49,11 @@ export function removeCall(id: string, seq: bigint | undefined): Call {
 /** The same for somebody else's. */
 export function evictCall(id: string, seq: bigint | undefined): Call {
   return { work: 5, keys: 4, text: `e${id}\0${seq ?? ""}` };
+}
+
+/** Extends the life of an entry that is alone in its queue: shorter than renewCall, which has to follow if it is not. */
+export function keepCall(id: string, seq: bigint, ttlMs: number): Call {
+  return { work: 1, keys: 1, text: `k${id}\0${seq}\0${ttlMs}` };
 }
 
 /** Extends the life of an entry. */

@@ -173,6 +173,11 @@ export class Hub {
     this.#waiters.set(id, { seq, since, missed, watches });
   }
 
+  /** Whether an entry of this client is known to wait behind others. */
+  isWaiting(id: string): boolean {
+    return this.#waiters.has(id);
+  }
+
   /** An entry has left its queue, or is about to. */
   forget(id: string): void {
     this.#waiters.delete(id);

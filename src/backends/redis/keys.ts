@@ -22,7 +22,7 @@ export function keysOf(prefix: string, name: string): QueueKeys {
 }
 
 /** How many names are remembered. */
-const mostNames = 1_000;
+const mostNames = 16_384;
 
 /** The keys of queues, made once for those that are asked about again and again. */
 export class KeyNames {

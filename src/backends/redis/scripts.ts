@@ -13,6 +13,17 @@ end
 local function isLive(record)
   return string.match(record, '^%d+ (%d+)') * 1000 > nowUs
 end
+local function keep(queue, id, seq, ttlMs)
+  local value = redis.call('GET', queue)
+  local own = id .. '\0' .. seq .. ' '
+  if not value or string.sub(value, 1, #own) ~= own then return false end
+  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  local expiry = laterMs + ttlMs
+  if expiry <= life + 0 then return life - laterMs end
+  life = text(expiry)
+  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  return expiry - laterMs
+end
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
   if not count or count == 0 or not isLive(record) then return nil end
@@ -80,18 +91,11 @@ local function leaveQuickly(queue, entries, order, id, seq)
   return isLive(record) and 1 or 0
 end
 local function prolongQuickly(queue, entries, id, seq, ttlMs)
+  local left = keep(queue, id, seq, ttlMs)
+  if left then return left end
   local value = redis.call('GET', queue)
-  if not value then return nil end
+  local lasts = value and string.match(value, '^%z%d+ (%d+)')
   local expiry = laterMs + ttlMs
-  local own = id .. '\0' .. seq .. ' '
-  if string.sub(value, 1, #own) == own then
-    local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
-    if expiry <= life + 0 then return life - laterMs end
-    life = text(expiry)
-    redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
-    return expiry - laterMs
-  end
-  local lasts = string.match(value, '^%z%d+ (%d+)')
   if not lasts or expiry > lasts + 0 then return nil end
   local record = redis.call('HGET', entries, id)
   if not record or string.sub(record, 1, #seq + 1) ~= seq .. ' ' or not isLive(record) then return nil end
@@ -496,6 +500,9 @@ for place = 3, #ARGV do
   elseif letter == 'd' then
     call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
     done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
+  elseif letter == 'k' then
+    call, keys, arguments = 'keep', 1, '^k([^%z]*)%z(%d+)%z(%d+)$'
+    done, result = pcall(keep, K[key], match(given, arguments))
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
     done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))

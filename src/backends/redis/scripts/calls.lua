@@ -25,6 +25,9 @@ for place = 3, #ARGV do
   elseif letter == 'd' then
     call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
     done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
+  elseif letter == 'k' then
+    call, keys, arguments = 'keep', 1, '^k([^%z]*)%z(%d+)%z(%d+)$'
+    done, result = pcall(keep, K[key], match(given, arguments))
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
     done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))

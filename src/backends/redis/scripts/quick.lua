@@ -74,20 +74,13 @@ local function leaveQuickly(queue, entries, order, id, seq)
   return isLive(record) and 1 or 0
 end
 
+-- Of one that is alone, or in a line whose keys live long enough.
 local function prolongQuickly(queue, entries, id, seq, ttlMs)
+  local left = keep(queue, id, seq, ttlMs)
+  if left then return left end
   local value = redis.call('GET', queue)
-  if not value then return nil end
+  local lasts = value and string.match(value, '^%z%d+ (%d+)')
   local expiry = laterMs + ttlMs
-  local own = id .. '\0' .. seq .. ' '
-  if string.sub(value, 1, #own) == own then
-    local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
-    if expiry <= life + 0 then return life - laterMs end
-    life = text(expiry)
-    redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
-    return expiry - laterMs
-  end
-  -- In a line whose keys live long enough.
-  local lasts = string.match(value, '^%z%d+ (%d+)')
   if not lasts or expiry > lasts + 0 then return nil end
   local record = redis.call('HGET', entries, id)
   if not record or string.sub(record, 1, #seq + 1) ~= seq .. ' ' or not isLive(record) then return nil end
