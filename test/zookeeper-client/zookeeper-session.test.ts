@@ -1,8 +1,11 @@
 /** The client against a real server: nodes, watches, sessions that move, freeze, expire and are left. */
+import { connect, createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { TcpProxy } from "../../scripts/lib/zookeeper-for-tests.mjs";
 import { hasZooCode, type WatchEvent, type ZooSession } from "../../src/backends/zookeeper/client/index.ts";
+import { FrameSplitter } from "../../src/backends/zookeeper/client/frames.ts";
+import { xids } from "../../src/backends/zookeeper/client/wire.ts";
 import { openAcl, rawSession, started, type ZooRig } from "../helpers/zookeeper.ts";
 
 const none = Buffer.alloc(0);
@@ -215,6 +218,24 @@ describe("a session", () => {
     expect(healthy.connections).toBe(1);
   });
 
+  it("gives up a server that goes on giving pongs and answers nothing else, and goes to another", async () => {
+    const mute = await MuteServer.start(rig.servers[0]?.port ?? 0);
+    open.push(mute);
+    const healthy = await proxy();
+    const zoo = session(`127.0.0.1:${mute.port},127.0.0.1:${healthy.port}`, {
+      sessionMs: 1_200,
+      random: () => 0,
+    });
+    await zoo.sync("/");
+    const { id } = zoo;
+    mute.mute = true;
+    const pending = zoo.sync("/").catch((error: unknown) => error);
+    expect(hasZooCode(await pending, "connectionLoss")).toBe(true);
+    await zoo.sync("/");
+    expect(zoo.id).toBe(id);
+    expect(healthy.connections).toBe(1);
+  });
+
   it("that cannot be reached is lost by our own clock, and told when a server can be reached again", async () => {
     const cut = await proxy();
     // The server is frozen: it cannot end the session itself.
@@ -280,7 +301,6 @@ describe("a session", () => {
   });
 
   it("ends a connection on which a server speaks nonsense", async () => {
-    const { createServer } = await import("node:net");
     const server = createServer((socket) => {
       socket
         .on("error", () => {})
@@ -295,3 +315,46 @@ describe("a session", () => {
     server.close();
   });
 });
+
+/** A proxy in front of a server that can swallow all answers but pongs. */
+class MuteServer {
+  mute = false;
+  readonly #server: Server;
+
+  private constructor(targetPort: number) {
+    this.#server = createServer((client) => {
+      const server = connect(targetPort, "127.0.0.1");
+      const splitter = new FrameSplitter();
+      for (const [one, other] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        one.on("error", () => {}).on("close", () => other.destroy());
+      }
+      client.on("data", (chunk) => server.write(chunk));
+      server.on("data", (chunk) => {
+        for (const frame of splitter.push(chunk)) {
+          if (this.mute && frame.readInt32BE(0) !== xids.ping) continue;
+          const length = Buffer.alloc(4);
+          length.writeInt32BE(frame.length);
+          client.write(Buffer.concat([length, frame]));
+        }
+      });
+    });
+  }
+
+  static async start(targetPort: number): Promise<MuteServer> {
+    const one = new MuteServer(targetPort);
+    await new Promise<void>((resolve) => void one.#server.listen(0, "127.0.0.1", resolve));
+    return one;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+  }
+}

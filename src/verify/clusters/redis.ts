@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerFault } from "../live/nemesis.ts";
 import { ClockShim } from "../servers/clock-shim.ts";
 import { versionOf } from "../servers/programs.ts";
-import { ask, quickReplication, replicated, type RedisServer, startRedis } from "../servers/redis.ts";
+import { ask, inStep, quickReplication, replicated, type RedisServer, startRedis } from "../servers/redis.ts";
 import { TcpProxy } from "../servers/tcp-proxy.ts";
 import { clockJump, type Cluster, serverEmpty, serverKill, serverPause } from "./cluster.ts";
 
@@ -118,6 +118,7 @@ export class FailoverPair {
     const port = this.#direct ? this.#primary.port : this.#link.port;
     await ask(this.#replica.port, "replicaof", "127.0.0.1", String(port));
     await replicated(this.#primary.port, 1);
+    await inStep(this.#primary.port, this.#replica.port);
   }
 }
 

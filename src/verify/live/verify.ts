@@ -6,16 +6,16 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBackend } from "../../connect.ts";
-import { type Backend, isBrowsable, type Traits } from "../../core/backend.ts";
+import type { Backend, Traits } from "../../core/backend.ts";
 import { LockError } from "../../core/errors.ts";
-import { semaphoreQueue } from "../../core/names.ts";
 import type { Violation } from "../checks/check.ts";
-import { History, type HistoryEvent, mergeHistories, type NewEvent } from "../history.ts";
+import { History, type HistoryEvent } from "../history.ts";
 import { makeFolder, removeFolder } from "../servers/server-process.ts";
 import { Dice } from "../simulate/dice.ts";
 import { type Ended, endsWithin, Fleet, type LiveResource, type Measured, startResource } from "./fleet.ts";
-import { readRecorded } from "./history-file.ts";
+import { joinRecords } from "./join-records.ts";
 import { judge, type Judgement, withMore } from "./judge.ts";
+import { type Left, leftWithin, sweep } from "./leftovers.ts";
 import { Nemesis, type ServerFault } from "./nemesis.ts";
 import { networkFaults, planFaults } from "./plan.ts";
 import { findWay, mixedLists } from "./routes.ts";
@@ -90,12 +90,6 @@ function impossibleFaults(url: string, faults: readonly string[]): ReadonlyMap<s
 
 const longestStartMs = 60_000;
 
-/** What is left in the store. */
-interface Left {
-  readonly queues: number;
-  readonly entries: number;
-}
-
 class Run {
   readonly #options: VerifyOptions;
   readonly #folder: string;
@@ -132,7 +126,7 @@ class Run {
     await this.#close(ended);
     this.#phase = "checking";
     this.#tell();
-    const events = await this.#recorded(fleet);
+    const events = await joinRecords(fleet, this.#resources, this.#history.events);
     const { traits, name } = this.#backend;
     const circumstances = {
       traits,
@@ -165,7 +159,7 @@ class Run {
     await Promise.all(this.#resources.map((resource) => resource.stop()));
     const backend = this.#backend;
     if (backend !== null) {
-      await this.#sweep(backend, true).catch(() => {});
+      await sweep(backend, this.#prefix, true).catch(() => {});
       await backend.close().catch(() => {});
     }
     await removeFolder(this.#folder);
@@ -246,7 +240,7 @@ class Run {
   /** Reads the resources once more, and looks what was left behind. */
   async #close(ended: readonly (Ended | null)[]): Promise<void> {
     await Promise.all(this.#resources.map(({ connection }) => connection.end()));
-    const leaks: Record<string, number> = { ...(await this.#left()) };
+    const leaks: Record<string, number> = { ...(await this.#leftovers()) };
     for (const said of ended) {
       for (const [kind, count] of Object.entries(said?.leaks ?? {})) leaks[kind] = (leaks[kind] ?? 0) + count;
     }
@@ -255,45 +249,9 @@ class Run {
   }
 
   /** Entries of clients that were killed live until their ttl is over, and a lease or session may be longer. */
-  async #left(): Promise<Left> {
-    const backend = this.#backend;
-    if (backend === null) return { queues: 0, entries: 0 };
-    const until = performance.now() + 3 * this.#options.ttlMs + 10_000;
-    for (;;) {
-      const left = await this.#sweep(backend, false);
-      if (left.queues === 0 || performance.now() > until) return left;
-      await this.#unlessAborted(sleep(200));
-    }
-  }
-
-  /** Counts what there is of this run's own names, and takes it out if told so. */
-  async #sweep(backend: Backend, remove: boolean): Promise<Left> {
-    if (!isBrowsable(backend)) return { queues: 0, entries: 0 };
-    const found = await Promise.all([
-      backend.queues(this.#prefix),
-      backend.queues(semaphoreQueue(this.#prefix)),
-    ]);
-    const queues = found.flat();
-    let entries = 0;
-    for (const queue of queues) {
-      for (const { id } of await backend.list(queue)) {
-        entries += 1;
-        if (remove) await backend.remove(queue, id, true);
-      }
-    }
-    return { queues: queues.length, entries };
-  }
-
-  async #recorded(fleet: Fleet): Promise<readonly HistoryEvent[]> {
-    const parts = await Promise.all(fleet.all.map(({ file }) => readRecorded(file).catch(() => [])));
-    const kills = fleet.all.flatMap(({ proc, killedAt }, index) => {
-      if (killedAt === null) return [];
-      const last = parts[index]?.at(-1)?.t ?? 0n;
-      const event: NewEvent = { proc: "nemesis", f: "fault", type: "info", fault: "kill", target: proc };
-      return [{ i: 0, t: last >= killedAt ? last + 1n : killedAt, ...event }];
-    });
-    const resources = await Promise.all(this.#resources.map(({ file }) => readRecorded(file)));
-    return mergeHistories(...parts, ...resources, this.#history.events, kills);
+  #leftovers(): Promise<Left> {
+    const withinMs = 3 * this.#options.ttlMs + 10_000;
+    return this.#unlessAborted(leftWithin(withinMs, this.#backend, this.#prefix));
   }
 
   #tell(): void {

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../../core/lock.ts";
 import type { LockManager } from "../../core/manager.ts";
 import type { LockMode } from "../../core/options.ts";
-import type { LockInfo } from "../../core/query.ts";
 import type { Dice } from "../simulate/dice.ts";
+import { lookAtQueue } from "./listing.ts";
 import type { Handle, Observer } from "./observer.ts";
 import type { Resource } from "./resource.ts";
 
@@ -113,7 +113,7 @@ export class Users {
     if (draw < 0.6) return this.#try(name, mode);
     if (draw < 0.75) return counted ? this.#takePermits(name) : this.#acquire(name, mode);
     // Not more of them: each makes the search for an order of what happened longer.
-    return this.#query(name);
+    return lookAtQueue(this.#load.locks, this.#load.observer, name);
   }
 
   /** `request`: the release is the library's, and a loss is told when the callback has ended. */
@@ -214,41 +214,6 @@ export class Users {
       outcome = "unknown";
     }
     for (const handle of handles) observer.left(handle, outcome);
-  }
-
-  async #query(lock: string): Promise<void> {
-    const { locks, observer } = this.#load;
-    const call = observer.next();
-    const before = observer.holding(lock);
-    observer.record({ f: "query", type: "invoke", lock, call });
-    try {
-      const { held, pending } = await locks.query({ prefix: lock });
-      const isLock = ({ name, permits: some }: LockInfo): boolean => name === lock && some === undefined;
-      const tokens = (infos: readonly LockInfo[]): bigint[] => infos.filter(isLock).map(({ token }) => token);
-      const [holders, waiters] = [tokens(held), tokens(pending)];
-      observer.record({ f: "query", type: "ok", lock, call, holders, waiters });
-      this.#compare(lock, before, held);
-      const foreign = [...held, ...pending].find(({ name }) => !name.startsWith(lock));
-      if (foreign !== undefined) observer.violate("A1", `a listing of ${lock} shows ${foreign.name}`);
-    } catch (error) {
-      observer.record({ f: "query", type: "info", lock, call, detail: observer.explain(error) });
-    }
-  }
-
-  /** What is shown of locks that were held all the while is what was asked for. */
-  #compare(name: string, before: readonly Handle[], held: readonly LockInfo[]): void {
-    const { locks, observer } = this.#load;
-    const still = new Set(observer.holding(name));
-    for (const handle of before) {
-      const { lock, metadata } = handle;
-      const info = held.find((one) => one.name === name && one.token === lock.token);
-      if (!still.has(handle) || info === undefined) continue;
-      const shown = [info.mode, info.clientId, info.owner.label, info.metadata];
-      const asked = [lock.mode, locks.clientId, observer.proc, metadata];
-      if (shown.some((each, index) => each !== asked[index])) {
-        observer.violate("A1", `a listing shows ${JSON.stringify(shown)} for ${JSON.stringify(asked)}`);
-      }
-    }
   }
 
   #patience(): { wait: number | undefined; ttl: number } {

@@ -1,5 +1,6 @@
 /** Throwaway Redis servers on loopback: one, a pair with Sentinels, a cluster; breaking them is left to their callers. */
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -91,6 +92,13 @@ export function replicated(port: number, replicas: number): Promise<void> {
     const info = await ask(port, "info", "replication");
     return (info.match(/state=online/g) ?? []).length === replicas;
   }, "the replicas follow");
+}
+
+/** Waits until what is written to a primary arrives at its replica: one that is called online may still be loading. */
+export async function inStep(primary: number, replica: number): Promise<void> {
+  const probe = `in-step-${randomUUID()}`;
+  await ask(primary, "set", probe, "1", "px", "60000");
+  await until(async () => (await ask(replica, "exists", probe)) === "1", "the replica is in step");
 }
 
 /** A primary, replicas and Sentinels that notice its end within a second. */

@@ -1,6 +1,6 @@
 /**
  * One connection to one server: says who it is, sends requests one after the other without waiting, and gives each answer to
- * its asker, in order. A server that says nothing for too long is given up. Which server comes next is left to the session.
+ * its asker, in order. A server that says nothing for too long, or does not answer, is given up. Which server comes next is left to the session.
  */
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
@@ -56,6 +56,8 @@ export class Connection {
   /** Sent and not answered, in order; from `#answeredUpTo` on. */
   #sent: Sent[] = [];
   #answeredUpTo = 0;
+  /** When the last answer came. */
+  #answeredAt = 0;
   #pings: number[] = [];
   #pingEveryMs = Number.POSITIVE_INFINITY;
   #pingTimer: Timer | null = null;
@@ -184,6 +186,7 @@ export class Connection {
     const sent = this.#sent[this.#answeredUpTo];
     if (sent === undefined || sent.xid !== xid) throw new MalformedFrame(`an answer to ${xid} out of turn`);
     this.#answeredUpTo += 1;
+    this.#answeredAt = this.heardAt;
     if (this.#answeredUpTo > 1024 || this.#answeredUpTo === this.#sent.length) {
       this.#sent.splice(0, this.#answeredUpTo);
       this.#answeredUpTo = 0;
@@ -225,7 +228,9 @@ export class Connection {
 
   #checkSilence(): void {
     if (this.#ended) return;
-    const silentMs = this.#clock.now() - this.heardAt;
+    // A server may go on giving pongs though it serves nobody any more: while requests wait, answers have to come, too.
+    const askedAt = this.#sent[this.#answeredUpTo]?.sentAt ?? Number.POSITIVE_INFINITY;
+    const silentMs = this.#clock.now() - Math.min(this.heardAt, Math.max(askedAt, this.#answeredAt));
     if (silentMs < this.#silenceMs) return this.#watchSilence(this.#silenceMs - silentMs);
     this.end(new Error(`the server has been silent for ${Math.round(silentMs)} ms`));
   }

@@ -1,0 +1,189 @@
+/** The parts of `holdfast verify` that decide: which faults come, what a resource takes, what is promised, what was false. */
+import { describe, expect, it } from "vitest";
+import { memoryBackend } from "../../src/backends/memory/index.ts";
+import type { Fault, Traits } from "../../src/core/backend.ts";
+import { History, type NewEvent } from "../../src/verify/history.ts";
+import { judge, type Row } from "../../src/verify/live/judge.ts";
+import { clientFaults, planFaults } from "../../src/verify/live/plan.ts";
+import { ResourceLogs } from "../../src/verify/live/resource.ts";
+import { findWay, mixedLists, Route } from "../../src/verify/live/routes.ts";
+import { tallyWrites } from "../../src/verify/live/tally.ts";
+import { Dice } from "../../src/verify/simulate/dice.ts";
+
+describe("the plan", () => {
+  const pace = { fromMs: 1_000, untilMs: 60_000, gapMs: [200, 900], ttlMs: 1_000 } as const;
+
+  it("is the same for the same seed, and another for another", () => {
+    const plan = (seed: number): unknown => planFaults(clientFaults, pace, new Dice(seed, 1));
+    expect(plan(7)).toEqual(plan(7));
+    expect(plan(7)).not.toEqual(plan(8));
+  });
+
+  it("brings every kind before any comes twice, and ends in time", () => {
+    const planned = planFaults(clientFaults, pace, new Dice(3, 1));
+    const first = planned.slice(0, clientFaults.length).map(({ kind }) => kind);
+    expect(first.toSorted()).toEqual([...clientFaults].toSorted());
+    for (const { atMs, forMs } of planned) {
+      expect(atMs).toBeGreaterThanOrEqual(pace.fromMs);
+      expect(atMs + forMs).toBeLessThanOrEqual(pace.untilMs);
+    }
+  });
+});
+
+describe("a resource", () => {
+  const write = (token: bigint, at: number, value: string) => ({
+    name: "a",
+    token,
+    attempt: value,
+    at,
+    value,
+  });
+
+  it("with the fence refuses a token below the highest that it has seen, by a read too", () => {
+    const logs = new ResourceLogs(new History(), true);
+    expect(logs.write(write(5n, 0, "x"))).toBe(true);
+    expect(logs.write(write(5n, 1, "y"))).toBe(true);
+    expect(logs.read("a", 7n)).toBe(2);
+    expect(logs.write(write(6n, 2, "late"))).toBe(false);
+    expect(logs.read("a", 6n)).toBe(null);
+    expect(logs.values("a")).toEqual(["x", "y"]);
+    expect(logs.counts).toEqual({ accepted: 2, refused: 1, undone: 0 });
+  });
+
+  it("without the fence takes everything, and counts what is undone", () => {
+    const logs = new ResourceLogs(new History(), false);
+    logs.write(write(7n, 0, "x"));
+    logs.write(write(7n, 1, "y"));
+    expect(logs.write(write(3n, 0, "late"))).toBe(true);
+    expect(logs.values("a")).toEqual(["late"]);
+    expect(logs.counts).toEqual({ accepted: 3, refused: 0, undone: 2 });
+  });
+});
+
+/** Records events, a microsecond after each other. */
+function recorded(...events: readonly NewEvent[]): History {
+  let t = 0n;
+  const history = new History({ now: () => (t += 1_000n) });
+  for (const event of events) history.record(event);
+  return history;
+}
+
+const take = (proc: string, token: bigint, validUntil: bigint): readonly NewEvent[] => [
+  { proc, f: "acquire", type: "invoke", lock: "a", attempt: proc },
+  { proc, f: "acquire", type: "ok", attempt: proc, token, validUntil },
+];
+const refuse = (attempt: string, token: bigint): NewEvent => ({
+  proc: "fenced",
+  f: "guard",
+  type: "fail",
+  resource: "a",
+  attempt,
+  token,
+});
+const accept = (proc: "fenced" | "unfenced", attempt: string, token: bigint): NewEvent => ({
+  proc,
+  f: "guard",
+  type: "ok",
+  resource: "a",
+  attempt,
+  value: attempt,
+  ...(proc === "fenced" ? { token } : {}),
+});
+
+describe("the tally", () => {
+  it("counts a stale write that was accepted, by the token of its attempt", () => {
+    const { events } = recorded(
+      ...take("p", 1n, 10n ** 9n),
+      ...take("q", 2n, 10n ** 9n),
+      accept("unfenced", "q", 2n),
+      accept("unfenced", "p", 1n),
+      accept("fenced", "q", 2n),
+      refuse("p", 1n),
+    );
+    expect(tallyWrites(events)).toMatchObject({
+      fenced: { accepted: 1, staleAccepted: 0, refused: 1, falseRejects: 0 },
+      unfenced: { accepted: 2, staleAccepted: 1 },
+    });
+  });
+
+  it("calls it false when the last holder is refused inside its validity, and only then", () => {
+    const refused = (until: bigint): number =>
+      tallyWrites(recorded(...take("p", 9n, 10n ** 9n), ...take("q", 2n, until), refuse("q", 2n)).events)
+        .fenced.falseRejects;
+    expect(refused(10n ** 9n)).toBe(1);
+    expect(refused(4_500n)).toBe(0);
+  });
+});
+
+describe("the judge", () => {
+  const { traits } = memoryBackend({ store: "traits" });
+  const frail: Traits = { ...traits, exclusivityBrokenBy: ["fail-over"], tokensRegressAfter: ["clock-step"] };
+  const overlap = [
+    ...take("p", 1n, 10n ** 9n),
+    ...take("q", 2n, 10n ** 9n),
+    { proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 },
+  ] as const;
+
+  function judged(suffered: readonly Fault[], of: Traits = frail): { verdict: string; rows: readonly Row[] } {
+    const { rows, result } = judge(recorded(...overlap).events, {
+      traits: of,
+      suffered: new Set(suffered),
+      replayed: false,
+      mixedLists: null,
+      waitMs: 1,
+      calmWaitMs: 1,
+    });
+    return { verdict: result.verdict, rows };
+  }
+
+  it("holds an overlap against a store that promised there would be none", () => {
+    expect(judged([]).verdict).toBe("invalid");
+    expect(judged(["clock-step"]).verdict).toBe("invalid");
+  });
+
+  it("counts and shows it where nothing is promised, and does not hold it against the store", () => {
+    const { verdict, rows } = judged(["fail-over"]);
+    expect(verdict).toBe("valid");
+    expect(rows.find(({ invariant }) => invariant === "M1")).toMatchObject({
+      found: 1,
+      waived: "not promised after fail-over",
+    });
+  });
+
+  it("says nothing certain where nothing was granted", () => {
+    const { events } = recorded({ proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 });
+    const { result } = judge(events, {
+      traits,
+      suffered: new Set(),
+      replayed: false,
+      mixedLists: null,
+      waitMs: 1,
+      calmWaitMs: 1,
+    });
+    expect(result.verdict).toBe("unknown");
+  });
+});
+
+describe("the way to a store", () => {
+  it("knows which stores can stand behind a proxy", () => {
+    expect(findWay("redis://u:p@h:7000/1")).toEqual({ closed: null, noReplay: null });
+    expect(findWay("etcd://a,b,c/x").noReplay).toContain("its own connection");
+    expect(findWay("sqlite:/x").closed).toContain("plain TCP");
+    for (const secure of ["rediss://h", "etcds://h:2379", "postgres://h/db?sslmode=require"]) {
+      expect(findWay(secure).closed).toContain("certificate");
+    }
+    expect(findWay("postgres://h/db?sslmode=disable").closed).toBe(null);
+  });
+
+  it("puts a proxy in front of each server, and keeps the rest of the address", async () => {
+    const route = await Route.open("etcd://me:secret@10.0.0.1:2379,10.0.0.2:2380/prefix?names=plain");
+    const [first, second] = route.proxies.map(({ port }) => `127.0.0.1:${port}`);
+    expect(route.url).toBe(`etcd://me:secret@${first},${second}/prefix?names=plain`);
+    await route.close();
+  });
+
+  it("knows whose listings are made of several reads", () => {
+    expect(mixedLists("zookeeper://h:2181")).not.toBe(null);
+    expect(mixedLists("redis://h")).toBe(null);
+  });
+});
