@@ -46,10 +46,12 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   readonly #database: Database;
   /** Where the database tells this client that one of its entries may hold or was evicted. */
   readonly #channel: string = `holdfast_${randomBytes(9).toString("hex")}`;
-  /** Appends and looks. */
+  /** Appends, and what else there is while it has nothing to do. */
   readonly #front: Lane;
   /** Renewals and releases, so that they never wait for anything else. */
   readonly #back: Lane;
+  /** Looks while an append is under way, so that whoever is next does not wait for others who join. */
+  readonly #aside: Lane;
   readonly #lookout: Lookout;
   /** For each queue: resolves when the removals that are under way have been answered. */
   readonly #leaving = new Map<string, Promise<unknown>>();
@@ -66,7 +68,11 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#database = database;
     this.#front = new Lane(database, deadlineMs);
     this.#back = new Lane(database, deadlineMs);
-    this.#lookout = new Lookout((queue, seq) => this.#front.call("look", { queue, seq: seq.toString() }));
+    this.#aside = new Lane(database, deadlineMs);
+    this.#lookout = new Lookout((queue, seq) => {
+      const lane = this.#front.idle ? this.#front : this.#aside;
+      return lane.call("look", { queue, seq: seq.toString() });
+    });
     if (database.listen !== undefined) {
       this.onEvicted = (listener) => {
         this.#onEvicted = listener;
@@ -153,7 +159,8 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#sweeper?.cancel();
     this.#lookout.close();
     this.#onEvicted = null;
-    await Promise.all([this.#front.close(), this.#back.close(), this.#endListening?.()]);
+    const lanes = [this.#front, this.#back, this.#aside];
+    await Promise.all([...lanes.map((lane) => lane.close()), this.#endListening?.()]);
   }
 
   /** An append that a crash might undo has not happened yet, as far as anybody is told. */

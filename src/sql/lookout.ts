@@ -11,7 +11,7 @@ import { isPlace, type Place, snapshotOf } from "./wire.ts";
 const farMs = 600;
 
 /** The shortest and the longest time between looks of those who are next, in milliseconds. */
-const nearMs = { shortest: 4, longest: 100 };
+const nearMs = { shortest: 1, longest: 100 };
 
 /** How many wake-ups are kept for waiters that have not said yet that they wait. */
 const keptWakes = 1000;
@@ -211,16 +211,18 @@ export class Lookout {
     if (this.#pushed) return Number.POSITIVE_INFINITY;
     const [, , , count] = place;
     const sinceMs = Math.max(1, now - watch.movedAt);
-    // The longer it has stood, the less a few milliseconds more matter.
-    if (isNext(watch.self, place)) return Math.min(nearMs.longest, Math.max(nearMs.shortest, sinceMs / 10));
     const steps = Number.isFinite(watch.ahead) ? watch.ahead - count : 0;
     if (count < watch.ahead) {
       watch.ahead = count;
       watch.movedAt = now;
     }
+    // The longer it has stood, the less a few milliseconds more matter.
+    if (isNext(watch.self, place))
+      return Math.min(nearMs.longest, Math.max(nearMs.shortest, (now - watch.movedAt) / 10));
     const paceMs = steps > 0 ? sinceMs / steps : sinceMs;
     return (
-      Math.min(farMs, Math.max(2 * nearMs.shortest, (paceMs * count) / 2)) * (0.85 + 0.3 * Math.random())
+      Math.min(farMs, Math.max(2 * nearMs.shortest, (paceMs * (count - 1)) / 2)) *
+      (0.85 + 0.3 * Math.random())
     );
   }
 }

@@ -46,7 +46,11 @@ async function begin(begins = true): Promise<Tx> {
   };
 }
 
-sqlTransactions("mysql", () => ({ backend: () => mysqlBackend({ url }), begin }));
+sqlTransactions("mysql", () => ({
+  backend: () => mysqlBackend({ url }),
+  begin,
+  rowLocks: "holdfast_row_locks",
+}));
 
 it("a session's lock excludes others, whatever the case of its name, until it is released", async () => {
   const [a, b] = [await pool.getConnection(), await pool.getConnection()];

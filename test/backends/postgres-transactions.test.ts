@@ -44,7 +44,11 @@ async function begin(begins = true): Promise<Tx> {
   };
 }
 
-sqlTransactions("postgres", () => ({ backend: () => postgresBackend({ url }), begin }));
+sqlTransactions("postgres", () => ({
+  backend: () => postgresBackend({ url }),
+  begin,
+  rowLocks: "holdfast.row_locks",
+}));
 
 it("an advisory lock ends with the transaction, and busy is a value or a typed error", async () => {
   const [a, b] = [await pool.connect(), await pool.connect()];

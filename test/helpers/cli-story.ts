@@ -13,10 +13,12 @@ export interface StoryOptions {
   readonly start: () => Promise<StoryStore>;
   /** What doctor has to say about it. */
   readonly doctor: RegExp;
+  /** Whether the store has to be prepared, and nobody has done so yet. */
+  readonly migrates?: boolean;
 }
 
 /** Defines the tests. */
-export function tellCliStory({ start, doctor }: StoryOptions): void {
+export function tellCliStory({ start, doctor, migrates = false }: StoryOptions): void {
   let store: StoryStore;
   let rig: CliRig;
 
@@ -28,6 +30,14 @@ export function tellCliStory({ start, doctor }: StoryOptions): void {
     await rig.end();
     await store.close();
   });
+
+  if (migrates) {
+    it("prepares the store, once", async () => {
+      expect((await rig.run(["ls"])).code).toBe(0);
+      expect((await rig.run(["migrate"])).stdout).toMatch(/^applied: version 1/);
+      expect((await rig.run(["migrate"])).stdout).toBe("everything is up to date\n");
+    }, 60_000);
+  }
 
   it("runs one at a time, and whoever waits follows with a higher token", async () => {
     const holder = await rig.holder("cli:story", ["--metadata", "invoice 17"]);

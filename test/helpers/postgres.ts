@@ -14,10 +14,10 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-/** Starts a server, or takes the given one. */
-export async function testPostgres(): Promise<TestPostgres> {
+/** Starts a server, or takes the given one. `durable`: it waits for the disk, as it comes. */
+export async function testPostgres(options: { readonly durable?: boolean } = {}): Promise<TestPostgres> {
   const given = process.env["HOLDFAST_TEST_POSTGRES_URL"];
-  const started = given === undefined ? await startPostgres() : undefined;
+  const started = given === undefined ? await startPostgres(options) : undefined;
   const url = given ?? started?.url ?? "";
   return {
     url,

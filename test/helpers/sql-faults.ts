@@ -144,7 +144,7 @@ export function sqlFaults(name: string, server: () => Breakable): void {
       expect(served).toEqual(Array.from({ length: 100 }, (_, turn) => turn));
       await locks.close();
       await until(async () => (await server().connections(url)) === 0);
-    }, 60_000);
+    });
 
     it("an exhausted pool of the user's neither delays nor loses a lock", async () => {
       const { backend, giveBack } = await server().openOnExhaustedPool(await server().database());

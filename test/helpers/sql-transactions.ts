@@ -22,6 +22,8 @@ export interface Bench {
   backend(): Backend;
   /** Begins a transaction; without `begin`, each statement is one of its own. */
   begin(begin?: boolean): Promise<Tx>;
+  /** The table of the names that rowLock has locked, in SQL. */
+  readonly rowLocks: string;
 }
 
 const stock = 30;
@@ -90,6 +92,28 @@ export function sqlTransactions(name: string, bench: () => Bench): void {
         await b.end("COMMIT");
       },
     );
+
+    it("names of row locks may be deleted at any time: that waits for those who hold, and none is held twice", async () => {
+      await inTransaction((tx) => tx.rowLock("deleted"));
+      let inside = 0;
+      let served = 0;
+      const loop = async (): Promise<void> => {
+        for (let turn = 0; turn < 8; turn++) {
+          await inTransaction(async (tx) => {
+            await tx.rowLock("deleted");
+            expect(++inside).toBe(1);
+            await tx.sql("SELECT 1");
+            served += 1;
+            inside -= 1;
+          });
+        }
+      };
+      const cleaner = async (): Promise<void> => {
+        while (served < 24) await inTransaction((tx) => tx.sql(`DELETE FROM ${bench().rowLocks}`), false);
+      };
+      await Promise.all([loop(), loop(), loop(), cleaner()]);
+      expect(served).toBe(24);
+    });
 
     it("a row lock takes one way of not waiting at most", async () => {
       const tx = await bench().begin();

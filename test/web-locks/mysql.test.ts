@@ -22,7 +22,8 @@ webLocksSuite("mysql", async () => {
   const clients: LockManager[] = [];
   return {
     client: async () => {
-      const client = await connect(mysqlBackend(options));
+      // Here the victim of a theft hears of it at its next renewal, after a third of its ttl.
+      const client = await connect(mysqlBackend(options), { ttl: "3s" });
       clients.push(client);
       return client;
     },
