@@ -11,6 +11,9 @@ import type { Short } from "./short.ts";
 /** How long connecting may take at the least, in milliseconds: a server that is far away needs its time. */
 export const connectMs = 3_000;
 
+/** How long closing waits for answers that nobody waits for any more, in milliseconds. */
+const lingerMs = 200;
+
 /** The nodes of one client. */
 export class Fleet {
   readonly nodes: readonly Node[];
@@ -24,6 +27,7 @@ export class Fleet {
   #timer: Timer | null = null;
   #started = false;
   #closed = false;
+  #onIdle: (() => void) | null = null;
 
   constructor(nodes: readonly Node[], clock: Clock, deadlineMs: number) {
     this.nodes = nodes;
@@ -90,11 +94,26 @@ export class Fleet {
     for (const node of this.nodes) node.send(batch);
   }
 
+  /** A node that lags behind a decision is to hear of it all the same: of a release, most of all. */
+  async #linger(): Promise<void> {
+    if (this.#due.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.after(Math.min(lingerMs, this.deadlineMs), resolve);
+      this.#onIdle = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
   // One timer for all deadlines: they are all equally long.
 
   #track(batch: Batch): void {
     this.#due.add(batch);
-    batch.onOver = () => this.#due.delete(batch);
+    batch.onOver = () => {
+      this.#due.delete(batch);
+      if (this.#due.size === 0) this.#onIdle?.();
+    };
     this.#timer ??= this.#clock.after(this.deadlineMs, () => this.#expire());
   }
 
@@ -108,11 +127,12 @@ export class Fleet {
       this.#timer ??= this.#clock.after(next.dueAt - this.#clock.now(), () => this.#expire());
   }
 
-  /** Fails all that is under way, and ends the connections that are ours. */
+  /** Waits a little for what is under way, fails the rest, and ends the connections that are ours. */
   async close(): Promise<void> {
     if (this.#closed) return;
     if (this.#open !== null) this.#send(this.#open);
     this.#closed = true;
+    await this.#linger();
     this.#timer?.cancel();
     this.#timer = null;
     this.#due.clear();
