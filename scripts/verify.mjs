@@ -1,13 +1,12 @@
 /** npm run verify: `holdfast verify` on throwaway servers of each kind, briefly, two kinds at a time; part of what CI runs. Runs on dist. */
 import { join } from "node:path";
-import { openBackend } from "../dist/connect.js";
 import { cache, Failure, main, root, run } from "./lib/run.mjs";
 
 /** Which faults: those that a short time is enough for. */
 const faults = ["pause", "kill", "hang", "blackhole", "drop-replies", "reset"];
 
 await main(async () => {
-  const names = ["redis", "etcd", "zookeeper", "postgres", ...((await hasRedlock()) ? ["redlock"] : [])];
+  const names = ["redis", "redlock", "etcd", "zookeeper", "postgres"];
   /** @type {string[]} */
   const failed = [];
   const work = async () => {
@@ -27,14 +26,4 @@ function verify(name) {
   const words = ["verify", "--cluster", name, "--for", "20s", "--ttl", "1s", "--clients", "4", "--out", out];
   const cli = join(root, "dist", "cli", "main.js");
   return run(process.execPath, [cli, ...words, "--faults", faults.join(",")], { quiet: true });
-}
-
-/** Whether there is a backend for it. */
-async function hasRedlock() {
-  try {
-    await (await openBackend("redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3")).close();
-    return true;
-  } catch (error) {
-    return !(error instanceof Error && "code" in error && error.code === "LOCK_UNSUPPORTED");
-  }
 }
