@@ -14,6 +14,7 @@ const allowed = [
   /^LICENSE$/,
   /^dist\/[\w/-]+\.(js|d\.ts|sql)$/,
   /^docs\/[\w/.-]+\.md$/,
+  /^docs\/evidence\/\w+\.(?:svg|json)$/,
 ];
 
 await main(async () => {

@@ -86,6 +86,8 @@ async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike
       const first = await stage.take(c1, "c1", name, { waitMs: 0, number: 1n });
       if (first === null) skipped += 1;
       else {
+        // A grant is decided by a majority; the rest of the h servers may hear of it a moment later.
+        await Promise.all(five.servers.slice(0, h).map((server) => has(server, name)));
         for (let hit = 0; hit < j; hit += 1) await strike(five, hit);
         const second = await stage.take(c2, "c2", name, { waitMs: 300, number: 2n });
         const fenced = library === "holdfast";
@@ -100,6 +102,11 @@ async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike
   });
   const shown = await stage.close(`${id}-${library}-h${h}-j${j}`);
   return { ...shown, label, rounds: rounds - skipped, ttlMs, extra: { h: String(h), j: String(j) } };
+}
+
+/** Waits until a server has a key of a lock, for a second at most. @param {{ port: number }} server @param {string} name */
+async function has({ port }, name) {
+  for (let tries = 0; tries < 50 && (await ask(port, "keys", `*${name}`)) === ""; tries++) await sleep(20);
 }
 
 /**
