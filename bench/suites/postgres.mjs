@@ -36,7 +36,8 @@ export const suite = {
     holdfast(countConnections),
     {
       name: "floor",
-      measurements: ["pair", "pairs16", "connections"],
+      measurements: ["pair"],
+      fullOnly: ["pairs16"],
       async open({ url }) {
         const pool = new Pool({ connectionString: url, max: 10 });
         return {
@@ -52,14 +53,13 @@ export const suite = {
               values: [name, "owner"],
             });
           },
-          request: (_name, run) => run(),
-          connections: async () => 1,
         };
       },
     },
     {
       name: "advisory",
-      measurements: ["pair", "gap", "handoffs"],
+      measurements: ["gap"],
+      fullOnly: ["pair", "handoffs"],
       async open({ url }) {
         const pool = new Pool({ connectionString: url, max: 40 });
         /** @param {string} name @param {() => Promise<void>} run */

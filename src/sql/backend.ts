@@ -50,7 +50,7 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   readonly #front: Lane;
   /** Renewals and releases, so that they never wait for anything else. */
   readonly #back: Lane;
-  /** Looks while an append is under way, so that whoever is next does not wait for others who join. */
+  /** Looks while an append is under way, where nobody is told: whoever is next does not wait for others who join. */
   readonly #aside: Lane;
   readonly #lookout: Lookout;
   /** For each queue: resolves when the removals that are under way have been answered. */
@@ -70,7 +70,7 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     this.#back = new Lane(database, deadlineMs);
     this.#aside = new Lane(database, deadlineMs);
     this.#lookout = new Lookout((queue, seq) => {
-      const lane = this.#front.idle ? this.#front : this.#aside;
+      const lane = this.#front.idle || database.listen !== undefined ? this.#front : this.#aside;
       return lane.call("look", { queue, seq: seq.toString() });
     });
     if (database.listen !== undefined) {

@@ -30,6 +30,8 @@ export async function connectTo(target: Target, waitMs: number): Promise<MysqlCo
     enableKeepAlive: true,
     supportBigNumbers: true,
     multipleStatements: false,
+    // A stack for each call costs more than all else that the driver does.
+    trace: false,
   });
   // Without a listener an error of an idle connection would end the process; whoever asks next finds it ended.
   connection.on("error", () => {});

@@ -27,7 +27,7 @@ export {
 export interface MysqlOptions {
   /** `mysql://user:password@host:port/database`, as `mysql2` understands it. */
   readonly url?: string | undefined;
-  /** A pool of `mysql2`: holdfast connects as it does, with two connections of its own, and never borrows one. */
+  /** A pool of `mysql2`: holdfast connects as it does, with three connections of its own, and never borrows one. */
   readonly pool?: PoolLike | undefined;
   /**
    * What the names of the tables and procedures start with.
