@@ -55,6 +55,26 @@ describe("renewal", () => {
     expect(lock.held).toBe(true);
   });
 
+  it("is asked for at once where the store says that nothing is left of a waiter's life", async () => {
+    const { locks, clock, backend, other } = rig();
+    const holder = await other().locks.acquire("a", { ttl });
+    let spent = true;
+    backend.hooks.append = async (send) => {
+      const said = await send();
+      if (said === null || !spent) return said;
+      spent = false;
+      return { ...said, self: { ...said.self, expiresInMs: 0, ageMs: 0 } };
+    };
+    const waiter = track(locks.acquire("a", { ttl }));
+    await clock.advance(1);
+    expect(backend.count("renew")).toBe(1);
+    await clock.advance(60_000);
+    expect(backend.count("renew")).toBeLessThan(30);
+    await holder.release();
+    await clock.advance(1);
+    expect(waiter.status).toBe("fulfilled");
+  });
+
   it("is sent in calls of 500 at most", async () => {
     const { locks, clock, backend } = rig();
     const all = Array.from({ length: 1_201 }, (_, index) => locks.acquire(`a${index}`, { ttl }));
