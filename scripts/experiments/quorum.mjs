@@ -87,7 +87,7 @@ async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike
       if (first === null) skipped += 1;
       else {
         for (let hit = 0; hit < j; hit += 1) await strike(five, hit);
-        const second = await stage.take(c2, "c2", name, { waitMs: 300, number: 2n });
+        const second = await stage.take(c2, "c2", name, { waitMs: 1_000, number: 2n });
         const fenced = library === "holdfast";
         await writeBoth(name, fenced, { c1, first }, { c2, second });
         await stage.leave(c1, "c1", name);
