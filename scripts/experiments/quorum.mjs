@@ -4,7 +4,7 @@ import { durableRedis } from "../../dist/verify/clusters/redis.js";
 import { ClockShim } from "../../dist/verify/servers/clock-shim.js";
 import { ask, startRedis } from "../../dist/verify/servers/redis.js";
 import { TcpProxy } from "../../dist/verify/servers/tcp-proxy.js";
-import { inLanes, sleep, Stage } from "./stage.mjs";
+import { inLanes, sleep, Stage, withoutFence } from "./stage.mjs";
 
 /** @typedef {import("./report.mjs").Row} Row */
 
@@ -99,7 +99,8 @@ async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike
     close: (five) => five.stop(),
   });
   const shown = await stage.close(`${id}-${library}-h${h}-j${j}`);
-  return { ...shown, label, rounds: rounds - skipped, ttlMs, extra: { h: String(h), j: String(j) } };
+  const row = { ...shown, label, rounds: rounds - skipped, ttlMs, extra: { h: String(h), j: String(j) } };
+  return library === "holdfast" ? row : withoutFence(row);
 }
 
 /**
