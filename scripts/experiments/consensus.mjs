@@ -1,5 +1,6 @@
 /** Experiments e1 to e4: clients of etcd and ZooKeeper that stand still, and an etcd leader that does. */
 import { startEtcd } from "../../dist/verify/servers/etcd.js";
+import { Dice } from "../../dist/verify/simulate/dice.js";
 import { startZooKeeper } from "../../dist/verify/servers/zookeeper.js";
 import { pauseInSection } from "./pauses.mjs";
 import { inLanes, sleep, Stage } from "./stage.mjs";
@@ -64,7 +65,8 @@ export async function e2(context) {
  *
  * @param {import("./report.mjs").Context} context
  */
-export async function e3({ rounds }) {
+export async function e3({ rounds, seed }) {
+  const dice = new Dice(seed, 3);
   const nodes = await startEtcd(3);
   const ttlMs = 1_000;
   const stage = await Stage.open();
@@ -81,7 +83,7 @@ export async function e3({ rounds }) {
         const got = await stage.take(actor, proc, name, { waitMs: 30_000 });
         if (got === null) continue;
         const at = await actor.ask("read", name, got.token);
-        await sleep(50 + Math.random() * 250);
+        await sleep(dice.between(50, 300));
         const write = { name, token: got.token, attempt: got.attempt, value: proc };
         const wrote = await actor.ask("write", name, write, at);
         if (wrote.fenced === true) acknowledged.fenced += 1;

@@ -3,7 +3,7 @@ import { durableRedis } from "../../dist/verify/clusters/redis.js";
 import { ClockShim } from "../../dist/verify/servers/clock-shim.js";
 import { ask, startRedis } from "../../dist/verify/servers/redis.js";
 import { TcpProxy } from "../../dist/verify/servers/tcp-proxy.js";
-import { inLanes, sleep, Stage } from "./stage.mjs";
+import { inLanes, sleep, Stage, withoutFence } from "./stage.mjs";
 
 /** @typedef {import("./report.mjs").Row} Row */
 
@@ -89,7 +89,7 @@ async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike
         // A grant is decided by a majority; the rest of the h servers may hear of it a moment later.
         await Promise.all(five.servers.slice(0, h).map((server) => has(server, name)));
         for (let hit = 0; hit < j; hit += 1) await strike(five, hit);
-        const second = await stage.take(c2, "c2", name, { waitMs: 300, number: 2n });
+        const second = await stage.take(c2, "c2", name, { waitMs: 1_000, number: 2n });
         const fenced = library === "holdfast";
         await writeBoth(name, fenced, { c1, first }, { c2, second });
         await stage.leave(c1, "c1", name);
@@ -101,7 +101,8 @@ async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike
     close: (five) => five.stop(),
   });
   const shown = await stage.close(`${id}-${library}-h${h}-j${j}`);
-  return { ...shown, label, rounds: rounds - skipped, ttlMs, extra: { h: String(h), j: String(j) } };
+  const row = { ...shown, label, rounds: rounds - skipped, ttlMs, extra: { h: String(h), j: String(j) } };
+  return library === "holdfast" ? row : withoutFence(row);
 }
 
 /** Waits until a server has a key of a lock, for a second at most. @param {{ port: number }} server @param {string} name */

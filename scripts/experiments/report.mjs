@@ -1,7 +1,7 @@
 /** Results of experiments: kept as JSON, shown as a page with tables and plots. What they are about is left to plan.mjs. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { root } from "../lib/run.mjs";
+import { root, run, tool } from "../lib/run.mjs";
 import { drawBars } from "./plots.mjs";
 import { experiments } from "./plan.mjs";
 import { upperBound } from "./stage.mjs";
@@ -9,6 +9,7 @@ import { upperBound } from "./stage.mjs";
 /**
  * @typedef {object} Context
  * @property {number} rounds
+ * @property {number} seed
  */
 
 /**
@@ -32,6 +33,7 @@ import { upperBound } from "./stage.mjs";
  * @property {number} seconds
  * @property {string} on the day
  * @property {string} commit
+ * @property {number | undefined} [seed]
  * @property {Record<string, string>} versions
  */
 
@@ -39,7 +41,7 @@ const folder = join(root, "docs", "evidence");
 const file = join(folder, "results.json");
 
 /** @returns {Promise<Record<string, Result>>} */
-async function readResults() {
+export async function readResults() {
   return readFile(file, "utf8").then(JSON.parse, () => ({}));
 }
 
@@ -55,7 +57,7 @@ export async function keepResult(id, result) {
 }
 
 /** @param {Record<string, Result>} results */
-async function writePage(results) {
+export async function writePage(results) {
   const parts = [];
   for (const { id, title, question, expected } of experiments) {
     const result = results[id];
@@ -67,7 +69,9 @@ async function writePage(results) {
     const plot = await plotOf(id, result);
     parts.push(`${head}\n\n${plot}${tableOf(result)}\n\n${footOf(result)}`);
   }
-  await writeFile(join(root, "docs", "evidence.md"), `${opening}\n\n${parts.join("\n\n")}\n`);
+  const page = join(root, "docs", "evidence.md");
+  await writeFile(page, `${opening}\n\n${parts.join("\n\n")}\n`);
+  await run(tool("oxfmt"), [page], { quiet: true });
 }
 
 const opening = `# Evidence
@@ -116,21 +120,23 @@ function tableOf({ rows }) {
 function withBound(row, key) {
   const count = row[key];
   if (typeof count !== "number") return "–";
-  const unfenced = key === "staleFenced" || key === "refused" || key === "falseRejects";
-  if (unfenced && !row.label.startsWith("holdfast")) return "–";
   if (key === "refused") return String(count);
   const bound = upperBound(count, row.rounds);
-  return `${count} (${bound >= 1 ? "≤ 100" : `< ${(100 * bound).toPrecision(2)}`} %)`;
+  const percent = 100 * bound;
+  const shown = percent >= 99.5 ? "≤ 100" : `< ${percent < 10 ? percent.toPrecision(2) : percent.toFixed(0)}`;
+  return `${count} (${shown} %)`;
 }
 
 /** @param {Result} result */
-function footOf({ rows, seconds, on, commit, versions }) {
+function footOf({ rows, seconds, on, commit, seed, versions }) {
+  // Results from before there was one have none.
+  const chance = seed === undefined ? "" : `seed ${seed}, `;
   const made = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const sums = rows.flatMap(({ label, sha256 }) =>
     sha256 === undefined ? [] : [`${label} \`${sha256.slice(0, 16)}\``],
   );
   const histories = sums.length === 0 ? "" : ` Histories (SHA-256, first 16): ${sums.join(", ")}.`;
-  return `_${on}, commit ${commit}, ${Math.round(seconds)} s. ${made.join(", ")}.${histories}_`;
+  return `_${on}, commit ${commit}, ${chance}${Math.round(seconds)} s. ${made.join(", ")}.${histories}_`;
 }
 
 /** @param {string} id @param {Result} result */

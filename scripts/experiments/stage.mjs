@@ -223,6 +223,11 @@ export async function inLanes({ rounds, lanes, open, round, close }) {
   }
 }
 
+/** What was shown, without what is about the fence: nobody wrote to the resource that has it. @param {import("./report.mjs").Row} row */
+export function withoutFence({ staleFenced: _stale, refused: _refused, falseRejects: _false, ...row }) {
+  return row;
+}
+
 /** The 95 % upper bound for a rate of which k were seen in n: exact for a binomial, 1 - 0.05^(1/n) for none. */
 export function upperBound(/** @type {number} */ k, /** @type {number} */ n) {
   if (n === 0) return 1;

@@ -240,7 +240,7 @@ class Rig {
       traits,
       suffered: new Set(),
       replayed: this.#repeats,
-      mixedLists: null,
+      looseAnswers: null,
       waitMs: 3_500,
       calmWaitMs: calmWaitTtls * ttlMs,
     });

@@ -88,9 +88,8 @@ const resourceColumns: readonly Column[] = [
   { title: "LOST", align: "right" },
 ];
 
-function wordOf({ looked, found, waived, without }: Row): string {
+function wordOf({ looked, found, waived }: Row): string {
   if (waived !== null) return found > 0 ? `broken: ${waived}` : `${waived}; held all the same`;
   if (found > 0) return "BROKEN";
-  if (looked === 0) return "nothing to judge";
-  return without === undefined ? "holds" : `holds, listings aside: ${without}`;
+  return looked > 0 ? "holds" : "nothing to judge";
 }

@@ -12,8 +12,8 @@ export interface Circumstances {
   readonly suffered: ReadonlySet<Fault>;
   /** Requests were executed twice. */
   readonly replayed: boolean;
-  /** Why listings need not show one moment; null if they do. */
-  readonly mixedLists: string | null;
+  /** Why answers about state need not be exact; null if they are. */
+  readonly looseAnswers: string | null;
   /** How long a waiter may wait once all is healed. */
   readonly waitMs: number;
   /** How long one may wait in the calm opening. */
@@ -27,8 +27,6 @@ export interface Row {
   readonly found: number;
   /** Why it is not promised here; null if it is. */
   readonly waived: string | null;
-  /** What was left out of it, and why. */
-  readonly without?: string | undefined;
 }
 
 /** What came out. */
@@ -49,9 +47,8 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   const { waitMs } = circumstances;
   const invariants = INVARIANTS.filter((each) => each !== "A1");
   const whole = checkHistory(events, { invariants, waitMs, limit: many });
-  const answers = circumstances.mixedLists === null ? events : events.filter(({ f }) => f !== "query");
-  const calm = checkHistory(calmPart(answers), {
-    invariants: waivers.has("A1") ? ["L1"] : ["A1", "L1"],
+  const calm = checkHistory(calmPart(events), {
+    invariants: circumstances.traits.order === "none" ? ["L1"] : ["A1", "L1"],
     waitMs: circumstances.calmWaitMs,
     steps: searchSteps,
     limit: many,
@@ -60,9 +57,7 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   const checked = [...whole.checked, ...calm.checked.filter(({ invariant }) => invariant === "A1")];
   const rows = checked.map(({ invariant, looked }): Row => {
     const found = violations.filter((violation) => violation.invariant === invariant).length;
-    const without =
-      invariant === "A1" && circumstances.mixedLists !== null ? circumstances.mixedLists : undefined;
-    return { invariant, looked, found, waived: waivers.get(invariant) ?? null, without };
+    return { invariant, looked, found, waived: waivers.get(invariant) ?? null };
   });
   const doubts = [...whole.doubts, ...calm.doubts];
   if (!rows.some(({ invariant, looked }) => invariant === "M1" && looked > 0)) {
@@ -96,12 +91,18 @@ export function withMore(
 }
 
 /** What is not promised, and why. */
-function waiversOf({ traits, suffered, replayed }: Circumstances): ReadonlyMap<Invariant, string> {
+function waiversOf({
+  traits,
+  suffered,
+  replayed,
+  looseAnswers,
+}: Circumstances): ReadonlyMap<Invariant, string> {
   const waivers = new Map<Invariant, string>();
   const waive = (why: string, ...invariants: readonly Invariant[]): void => {
     for (const invariant of invariants) waivers.set(invariant, why);
   };
   if (replayed) waive("a request that came twice may leave an entry that is released later", "M5");
+  if (looseAnswers !== null) waive(looseAnswers, "A1");
   if (traits.order === "none") waive("the store keeps no order", "F1", "A1");
   const apart = traits.exclusivityBrokenBy.filter((fault) => suffered.has(fault));
   if (apart.length > 0) waive(`not promised after ${apart.join(", ")}`, "M1", "M5", "M6", "F1");

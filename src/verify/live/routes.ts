@@ -8,8 +8,8 @@ interface Scheme {
   readonly port: number;
   /** Whether requests may be repeated on another connection; otherwise why not. */
   readonly replay: true | string;
-  /** Why a listing need not show one moment; absent where it does. */
-  readonly mixedLists?: string;
+  /** Why an answer about state need not be exact; absent where it is. */
+  readonly loose?: string;
 }
 
 const session = "a request of this protocol makes sense on its own connection only";
@@ -23,7 +23,11 @@ const schemes: Readonly<Record<string, Scheme>> = {
   "mysql:": { port: 3306, replay: session },
   "mariadb:": { port: 3306, replay: session },
   "etcd:": { port: 2379, replay: session },
-  "zookeeper:": { port: 2181, replay: session, mixedLists: "a listing is made of several reads" },
+  "zookeeper:": {
+    port: 2181,
+    replay: session,
+    loose: "a server may lag behind, and a listing is made of several reads",
+  },
 };
 
 const form = /^([a-z][a-z0-9+.-]*:)\/\/(?:([^/?#]*)@)?([^/?#]*)(.*)$/s;
@@ -36,10 +40,10 @@ export interface WayFinding {
   readonly noReplay: string | null;
 }
 
-/** Why listings of a store need not show one moment; null if they do. */
-export function mixedLists(url: string): string | null {
+/** Why answers of a store about its state need not be exact; null if they are. */
+export function looseAnswers(url: string): string | null {
   const [, scheme = ""] = form.exec(url) ?? [];
-  return schemes[scheme]?.mixedLists ?? null;
+  return schemes[scheme]?.loose ?? null;
 }
 
 /** Looks at an address. */

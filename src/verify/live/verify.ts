@@ -18,7 +18,7 @@ import { judge, type Judgement, withMore } from "./judge.ts";
 import { type Left, leftWithin, sweep } from "./leftovers.ts";
 import { Nemesis, type ServerFault } from "./nemesis.ts";
 import { networkFaults, planFaults } from "./plan.ts";
-import { findWay, mixedLists } from "./routes.ts";
+import { findWay, looseAnswers } from "./routes.ts";
 import { calmWaitTtls } from "./workload.ts";
 import { tallyWrites, type WriteTally } from "./tally.ts";
 
@@ -132,7 +132,7 @@ class Run {
       traits,
       suffered: nemesis.suffered,
       replayed: (nemesis.counts.get("replay") ?? 0) > 0,
-      mixedLists: mixedLists(options.url),
+      looseAnswers: looseAnswers(options.url),
       waitMs: this.#waitMs,
       calmWaitMs: calmWaitTtls * options.ttlMs,
     };
