@@ -47,9 +47,10 @@ it("refuses transactions whose snapshot may be older than the lock", async () =>
   const client = postgresBackend({ url });
   onTestFinished(() => client.close());
   await client.migrate();
-  await expect(
-    sql(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT holdfast.append('[]'); COMMIT"),
-  ).rejects.toThrow(/READ COMMITTED/);
+  const append = "SELECT holdfast.append('q', 'id', true, 1, NULL, 1000000, false, 'channel', '{}', false)";
+  await expect(sql(url, `BEGIN ISOLATION LEVEL REPEATABLE READ; ${append}; COMMIT`)).rejects.toThrow(
+    /READ COMMITTED/,
+  );
 });
 
 it("examines the server", async () => {
