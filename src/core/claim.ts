@@ -425,8 +425,10 @@ export class Claim implements Due<Claim> {
     this.validUntil = Math.max(this.validUntil, sentAt + lifeMs - marginMs(lifeMs));
     if (this.state === "waiting" || this.wish.renew) {
       // A store may give less than was asked for. A little less is what time has passed, and those of one ttl still meet.
+      // Where it says that nothing is left, that is tried soon, but not again and again.
       const { ttlMs } = this.wish;
-      this.renewAt = this.client.keeper.renewalAfter(sentAt, lifeMs < 0.5 * ttlMs ? lifeMs : ttlMs);
+      const givenMs = lifeMs > 0 ? lifeMs : ttlMs / 12;
+      this.renewAt = this.client.keeper.renewalAfter(sentAt, givenMs < 0.5 * ttlMs ? givenMs : ttlMs);
     }
   }
 

@@ -68,8 +68,6 @@ export class Keeper {
    * entries of the same ttl meet, so that they travel together.
    */
   renewalAfter(now: number, ttlMs: number): number {
-    // A store may say that nothing is left: at once, then. There is no grid for it.
-    if (ttlMs <= 0) return now;
     const grid = ttlMs / 12;
     const offset = this.#phase * grid;
     return Math.floor((now + ttlMs / 3 - offset) / grid) * grid + offset;
