@@ -44,12 +44,12 @@ export type Holder = bigint | Held;
 /** The token of a holder, and the name of its lock. Refuses, with LOCK_UNSUPPORTED and the reason, one that cannot be fenced. */
 export function tokenOf(holder: Holder): { readonly token: bigint; readonly lock?: string } {
   if (typeof holder !== "object" || holder === null) return { token: checkToken(holder) };
-  const { token, name, mode, unfenced } = holder;
+  const { name, mode, unfenced } = holder;
   const lock = typeof name === "string" ? name : undefined;
-  const why =
-    unfenced ??
-    (mode === "shared" ? heldTogether : null) ??
-    (token === undefined || token === null ? "it has no token" : null);
+  // A lock that has no token throws when it is asked for: the reason comes first.
+  const reason = unfenced ?? (mode === "shared" ? heldTogether : null);
+  const token = reason === null ? holder.token : null;
+  const why = reason ?? (token === undefined || token === null ? "it has no token" : null);
   if (why !== null) {
     const message = `lock ${JSON.stringify(lock ?? "?")} cannot be fenced: ${why}; write under an exclusive lock of a store with tokens`;
     throw new LockError("LOCK_UNSUPPORTED", message, { lock });
