@@ -36,22 +36,29 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 }
 
-/** So many ports of the loopback address that are free now. */
+/** Ports below those that systems give to outgoing connections: one of these could take a port before its server does. */
+const lowestPort = 10_000;
+const highestPort = 32_000;
+
+/** So many ports of the loopback address that are free now; picked by chance, so that two who look at once find others. */
 export async function freePorts(count: number): Promise<number[]> {
-  const holders = await Promise.all(Array.from({ length: count }, () => listen()));
-  const ports = holders.map(({ port }) => port);
-  await Promise.all(holders.map(({ close }) => close()));
-  return ports;
+  const held: Array<{ port: number; close: () => Promise<void> }> = [];
+  while (held.length < count) {
+    const port = lowestPort + Math.floor(Math.random() * (highestPort - lowestPort));
+    const close = await listen(port).catch(() => null);
+    if (close !== null) held.push({ port, close });
+  }
+  await Promise.all(held.map(({ close }) => close()));
+  return held.map(({ port }) => port);
 }
 
-function listen(): Promise<{ port: number; close: () => Promise<void> }> {
+/** Takes a port; gives the function that lets it go. */
+function listen(port: number): Promise<() => Promise<void>> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      if (address === null || typeof address === "string") return reject(new Error("no port was given"));
-      resolve({ port: address.port, close: () => new Promise((done) => server.close(() => done())) });
+    server.listen(port, "127.0.0.1", () => {
+      resolve(() => new Promise((done) => server.close(() => done())));
     });
   });
 }
