@@ -55,6 +55,8 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   readonly #lookout: Lookout;
   /** For each queue: resolves when the removals that are under way have been answered. */
   readonly #leaving = new Map<string, Promise<unknown>>();
+  /** Entries whose append has not been answered: whether somebody has evicted them already, who may see them sooner than we do. */
+  readonly #joining = new Map<string, boolean>();
   /** Only where the database tells. */
   readonly onEvicted?: (listener: (queue: string, id: string) => void) => void;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
@@ -85,6 +87,18 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   }
 
   async append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
+    this.#joining.set(entry.id, false);
+    try {
+      return await this.#append(queue, entry);
+    } finally {
+      // The caller knows of the entry a turn later.
+      if (this.#joining.get(entry.id) === true)
+        systemClock.after(0, () => this.#onEvicted?.(queue, entry.id));
+      this.#joining.delete(entry.id);
+    }
+  }
+
+  async #append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
     this.#back.warm();
     if (this.#onEvicted !== null) this.#listen();
     // What was released before is free before: the two travel on different connections.
@@ -197,7 +211,10 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
         if (isPushed) void this.#askForEvictions();
       },
       wake: (id, place) => lookout.wake(id, place),
-      evicted: (queue, id) => this.#onEvicted?.(queue, id),
+      evicted: (queue, id) => {
+        if (this.#joining.has(id)) this.#joining.set(id, true);
+        else this.#onEvicted?.(queue, id);
+      },
       get wanted() {
         return lookout.busy;
       },

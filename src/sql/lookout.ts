@@ -87,20 +87,24 @@ export class Lookout {
     this.#watches.set(self.id, those.add(watch));
     const early = this.#early.get(self.id);
     if (this.#pushed && this.#told.get(self) === this.#epoch) watch.lookAt = Number.POSITIVE_INFINITY;
-    if (early !== undefined && (early === null || BigInt(early[0]) === self.seq)) this.#tell(watch, early);
-    else this.#lookBy(watch.lookAt);
+    if (early !== undefined && concerns(early, self)) {
+      this.#early.delete(self.id);
+      this.#tell(watch, early);
+    } else {
+      this.#lookBy(watch.lookAt);
+    }
     return () => {
       those.delete(watch);
       if (those.size === 0 && this.#watches.get(self.id) === those) this.#watches.delete(self.id);
     };
   }
 
-  /** The database says that an entry may hold now, and maybe where it stands. */
+  /** The database says that an entry may hold now, and maybe where it stands. Whoever has joined again may still watch for what it was before. */
   wake(id: string, place: unknown): void {
-    const those = this.#watches.get(id);
     const known = isPlace(place) ? place : null;
-    if (those === undefined) return this.#keep(id, known);
+    const those = [...(this.#watches.get(id) ?? [])].filter((watch) => concerns(known, watch.self));
     for (const watch of those) this.#tell(watch, known);
+    if (known === null || those.length === 0) this.#keep(id, known);
   }
 
   /** An entry of a queue has left, as this client knows: those of its waiters look at once who may be next. */
@@ -225,6 +229,11 @@ export class Lookout {
       (0.85 + 0.3 * Math.random())
     );
   }
+}
+
+/** Whether a wake-up is for this entry: the place that came along is its own. */
+function concerns(place: Place | null, self: Entry): boolean {
+  return place === null || BigInt(place[0]) === self.seq;
 }
 
 /** Whether those who are ahead hold: then it is next. */

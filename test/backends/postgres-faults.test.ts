@@ -97,6 +97,26 @@ it("keeps a waiter over a crash right after its append was answered", async () =
   expect(left.map(({ id, seq }) => [id, seq])).toEqual(joined.map((each) => [each?.self.id, each?.self.seq]));
 });
 
+it("a waiter that is evicted before its append was answered joins again at once", async () => {
+  const url = await database();
+  const [locks, thief] = [await connect(postgresBackend({ url })), await connect(postgresBackend({ url }))];
+  onTestFinished(async () => void (await Promise.all([locks.close(), thief.close()])));
+  await thief.request("other", () => {});
+  const holder = await locks.acquire("job", { ttl: "10m" });
+  await until(async () => (await sql(url, `SELECT 1 ${others} AND query LIKE 'LISTEN%'`)).length === 2);
+  // A disk that is slow: others see the waiter before it knows that it waits.
+  await sql(
+    url,
+    `CREATE OR REPLACE FUNCTION holdfast.flush(requests jsonb) RETURNS jsonb LANGUAGE sql VOLATILE
+      AS $$ SELECT jsonb_build_array(pg_sleep(0.5) IS NOT NULL) $$`,
+  );
+  const waiting = locks.request("job", { ttl: "10m" }, (lock) => lock.token);
+  await until(async () => (await thief.query()).pending.length === 1);
+  const stolen = await thief.request("job", { steal: true }, (lock) => lock.token);
+  expect(await waiting).toBeGreaterThan(stolen);
+  expect(holder.held).toBe(false);
+});
+
 // Why seq comes from a row: a sequence writes its log ahead, and a crash may forget it all.
 it("a bare sequence goes back after a crash, and the tokens of locks do not", async () => {
   const url = await database();

@@ -15,9 +15,9 @@ export interface TestMysql {
   stop(): Promise<void>;
 }
 
-/** Starts a MariaDB, or takes the server that is given. `durable`: it waits for the disk, as it comes. */
-export function testMysql(options: { readonly durable?: boolean } = {}): Promise<TestMysql> {
-  return givenOrStarted("HOLDFAST_TEST_MYSQL_URL", () => startMysql(options));
+/** Starts a MariaDB with these settings, or takes the server that is given. */
+export function testMysql(settings: readonly string[] = []): Promise<TestMysql> {
+  return givenOrStarted("HOLDFAST_TEST_MYSQL_URL", () => startMysql({ settings }));
 }
 
 /** Starts a MySQL 9, or takes the one that is given. */
