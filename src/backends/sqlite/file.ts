@@ -99,18 +99,19 @@ export async function openFile(
   patienceMs: number,
 ): Promise<Database> {
   const until = performance.now() + patienceMs;
-  let db: Database | undefined;
   for (;;) {
+    let db: Database | undefined;
     try {
-      db ??= driver.open(path);
+      db = driver.open(path);
       setUp(db, path, machine);
       return db;
     } catch (error) {
+      // Whatever was begun on this connection ends with it.
+      db?.close();
       if (isBusy(error) && performance.now() < until) {
         await sleep(Math.random() * 5);
         continue;
       }
-      db?.close();
       if (!isBusy(error)) throw failureOf(error, path);
       const text = `the file ${path} is busy: others have been writing for ${patienceMs} ms; try again`;
       throw refusal("LOCK_UNAVAILABLE", text, error);
@@ -120,7 +121,7 @@ export async function openFile(
 
 function setUp(db: Database, path: string, machine: Machine): void {
   db.exec("PRAGMA busy_timeout = 0");
-  if (checkTables(db, path)) db.exec(`PRAGMA page_size = ${pageSize}`);
+  if (isEmpty(db, path)) db.exec(`PRAGMA page_size = ${pageSize}`);
   const mode = db.prepare<{ journal_mode: string }>("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (mode !== "wal") {
     throw refusal(
@@ -142,6 +143,14 @@ function setUp(db: Database, path: string, machine: Machine): void {
     }
     throw error;
   }
+}
+
+/** The same outside of a transaction: all that is looked at has to be of one moment, since another process may be making the tables. */
+function isEmpty(db: Database, path: string): boolean {
+  db.exec("BEGIN");
+  const empty = checkTables(db, path);
+  db.exec("ROLLBACK");
+  return empty;
 }
 
 /** Whether the file is empty. Refuses one that is not ours, or of another version. */
