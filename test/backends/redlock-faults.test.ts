@@ -41,6 +41,18 @@ async function nodesWith({ lookers }: Servers, key: string): Promise<number> {
 }
 
 describe("nodes that fail", () => {
+  it("that were never reached are said to be so, and not to have broken off", async () => {
+    const opening = connect("redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3");
+    const using = opening.then((locks) => locks.acquire("a").finally(() => locks.close()));
+    const error: unknown = await using.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringMatching(
+        /at most 1 of 3 nodes can vote, and 2 have to agree; 127\.0\.0\.1:\d: there is no connection/,
+      ),
+    });
+  });
+
   it("a minority that is down or stands still is not waited for", async () => {
     const fleet = await servers(5);
     const locks = locksAt(fleet.url, { deadlineMs: 5_000 });

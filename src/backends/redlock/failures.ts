@@ -32,7 +32,8 @@ export function tooFew(
   const left = nodes - failures.length;
   return redlockError(
     code,
-    `${left} of ${nodes} nodes can vote, and ${quorum} have to agree; ${list}`,
+    // Decided as soon as too many failed: the others were not waited for.
+    `at most ${left} of ${nodes} nodes can vote, and ${quorum} have to agree; ${list}`,
     cause,
   );
 }

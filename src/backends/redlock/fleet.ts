@@ -1,5 +1,6 @@
 /** All nodes as one: calls of one tick go to each of them together, under one deadline. It decides nothing. */
 import type { Clock, Timer } from "../../core/clock.ts";
+import { LockError } from "../../core/errors.ts";
 import { Batch, type Poll } from "./batch.ts";
 import type { CallName } from "./calls.ts";
 import { sentFailure } from "../redis/failures.ts";
@@ -56,7 +57,10 @@ export class Fleet {
         node.whenUp(Math.max(connectMs, this.deadlineMs)).then(
           () => count(node.index, "yes"),
           (error: unknown) => {
-            failures.push({ node: node.label, error: sentFailure(error) });
+            failures.push({
+              node: node.label,
+              error: error instanceof LockError ? error : sentFailure(error),
+            });
             count(node.index, "void");
           },
         );
