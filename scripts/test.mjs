@@ -1,6 +1,6 @@
 /** npm test: provides servers, builds, runs vitest, and ends with one plain line; what is tested is left to test/. */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import { provideNodes } from "./lib/node-versions.mjs";
 import { provideServers } from "./lib/provide-servers.mjs";
 import { cache, Failure, main, mustRun, root, run, tool } from "./lib/run.mjs";
@@ -14,13 +14,17 @@ const usage = `npm test [-- [backend…] [vitest arguments]]
 await main(async () => {
   const args = process.argv.slice(2);
   if (args.includes("--help")) return console.log(usage);
-  let tally = { passed: 0, failed: 1 };
+  /** @type {Tally} */
+  let tally = { passed: 0, failed: 1, failures: [] };
   try {
     tally = await test(args);
   } finally {
     if (tally.failed > 0) process.exitCode = 1;
     // After the message of a Failure, which goes to stderr first.
-    process.on("exit", () => console.log(`${tally.passed} passed, ${tally.failed} failed`));
+    process.on("exit", () => {
+      for (const failure of tally.failures) console.log(`failed: ${failure}`);
+      console.log(`${tally.passed} passed, ${tally.failed} failed`);
+    });
   }
 });
 
@@ -51,7 +55,7 @@ async function test(args) {
 async function testBuiltInSqlite(env) {
   const [, minor = 0] = process.versions.node.split(".").map(Number);
   const major = Number.parseInt(process.versions.node, 10);
-  if (major > 22 || (major === 22 && minor >= 13)) return { passed: 0, failed: 0 };
+  if (major > 22 || (major === 22 && minor >= 13)) return { passed: 0, failed: 0, failures: [] };
   const [newer] = await provideNodes([24]);
   if (newer === undefined) throw new Failure("Node 24 could not be had.");
   console.log("Testing sqlite on Node 24, which has SQLite built in");
@@ -74,11 +78,15 @@ async function vitest(node, args, env) {
   return count(await readReport(report), code);
 }
 
-/** @typedef {{ passed: number, failed: number }} Tally */
+/** @typedef {{ passed: number, failed: number, failures: string[] }} Tally failures: a line for each, with its message */
 
 /** @returns {Tally} */
 function plus(/** @type {Tally} */ one, /** @type {Tally} */ two) {
-  return { passed: one.passed + two.passed, failed: one.failed + two.failed };
+  return {
+    passed: one.passed + two.passed,
+    failed: one.failed + two.failed,
+    failures: [...one.failures, ...two.failures],
+  };
 }
 
 /**
@@ -107,7 +115,15 @@ async function testsOf(backends) {
  * @property {number} numFailedTests
  * @property {number} numPendingTests
  * @property {number} numTodoTests
- * @property {{ status: string, assertionResults: unknown[] }[]} testResults
+ * @property {FileReport[]} testResults
+ */
+
+/**
+ * @typedef {object} FileReport
+ * @property {string} name
+ * @property {string} status
+ * @property {string} message
+ * @property {{ status: string, fullName: string, failureMessages: string[] }[]} assertionResults
  */
 
 /** @returns {Promise<Report | undefined>} undefined when vitest ended without one */
@@ -131,5 +147,16 @@ function count(report, code) {
   if (skipped > 0) console.log(`${skipped} skipped`);
   if (passed + failed === 0) console.error("No test was run.");
   if (code !== 0 && failed === 0) console.error(`vitest ended with code ${code} although no test failed.`);
-  return { passed, failed: Math.max(failed, code !== 0 || passed === 0 ? 1 : 0) };
+  const failures = (report?.testResults ?? []).flatMap(failuresOf);
+  return { passed, failed: Math.max(failed, code !== 0 || passed === 0 ? 1 : 0), failures };
+}
+
+/** The whole message stands where vitest printed it, thousands of lines up: here, what tells one failure from another. */
+function failuresOf(/** @type {FileReport} */ { name, status, message, assertionResults }) {
+  const file = relative(root, name);
+  const excerpt = (/** @type {string} */ text) => text.split("\n").slice(0, 8).join("\n    ");
+  const tests = assertionResults
+    .filter((test) => test.status === "failed")
+    .map((test) => `${file}: ${test.fullName}\n    ${excerpt(test.failureMessages.join("\n"))}`);
+  return status === "failed" && tests.length === 0 ? [`${file}\n    ${excerpt(message)}`] : tests;
 }

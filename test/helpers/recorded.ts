@@ -3,7 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hasCode } from "../../src/core/errors.ts";
 import type { Lock } from "../../src/core/lock.ts";
 import type { LockManager } from "../../src/core/manager.ts";
-import { type CheckOptions, type CheckResult, checkHistory, History } from "../../src/verify/index.ts";
+import {
+  type CheckOptions,
+  type CheckResult,
+  checkHistory,
+  formatEvent,
+  History,
+  type Violation,
+} from "../../src/verify/index.ts";
 
 /** What the clients do. */
 export interface Workload {
@@ -117,6 +124,14 @@ export class Recorded {
       ...options,
     });
   }
+}
+
+/** Fails unless nothing is wrong and nothing could not be judged, in words that the log of a run far away still has. */
+export function expectValid({ violations, doubts }: Pick<CheckResult, "violations" | "doubts">): void {
+  const told = violations.map(({ invariant, message, events }: Violation) =>
+    [`${invariant}: ${message}`, ...events.map(formatEvent)].join("\n"),
+  );
+  if (told.length + doubts.length > 0) throw new Error([...told, ...doubts].join("\n"));
 }
 
 /** Until when a holder believes, on the clock of the history. */
