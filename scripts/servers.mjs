@@ -4,7 +4,7 @@ import { mysql9 } from "./lib/mysql-9.mjs";
 /**
  * @typedef {object} Server
  * @property {string} name as people call it
- * @property {readonly string[]} backends the folders under src/backends whose tests need it
+ * @property {readonly string[]} backends the folders under src/backends whose tests need it; none: it is for tests of no backend
  * @property {readonly string[]} binaries programs looked up on PATH and in `folders`, or absolute paths of other files
  * @property {readonly string[]} [folders] where Debian puts programs that are not on PATH; `*` stands for one folder
  * @property {readonly string[]} packages Debian packages that bring the binaries
@@ -67,5 +67,12 @@ export const servers = [
     // Debian's own release has MariaDB only.
     fetch: { suite: "sid", folder: mysql9.folder },
     url: mysql9.url,
+  },
+  {
+    // They are asked what they make of the completion scripts.
+    name: "Shells",
+    backends: [],
+    binaries: ["zsh", "fish"],
+    packages: ["zsh", "fish"],
   },
 ];

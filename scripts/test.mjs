@@ -38,7 +38,9 @@ async function test(args) {
   const files = await testsOf(chosen);
   console.log(`Testing ${chosen.length > 0 ? chosen.join(", ") : `everything (${backends.join(", ")})`}`);
 
-  const env = await provideServers(servers, chosen.length > 0 ? chosen : backends);
+  const env = await provideServers(
+    servers.filter((server) => chosen.length === 0 || server.backends.some((name) => chosen.includes(name))),
+  );
   console.log("Building dist");
   await mustRun(process.execPath, [join(root, "scripts", "build.mjs")]);
 

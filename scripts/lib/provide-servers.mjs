@@ -7,15 +7,13 @@ import { Failure, mustRun } from "./run.mjs";
 /** @typedef {import("../servers.mjs").Server} Server */
 
 /**
- * Gives the environment in which the tests of these backends find their servers, installing what is missing where
+ * Gives the environment in which tests find these servers, installing what is missing where
  * that is possible: as root on Debian. Otherwise it fails, naming what is missing and how to get it.
  *
- * @param {readonly Server[]} servers
- * @param {readonly string[]} backends
+ * @param {readonly Server[]} needed
  * @returns {Promise<NodeJS.ProcessEnv>}
  */
-export async function provideServers(servers, backends) {
-  const needed = servers.filter((server) => server.backends.some((name) => backends.includes(name)));
+export async function provideServers(needed) {
   const toFind = needed.filter((server) => server.url === undefined || !process.env[server.url]);
   for (const server of needed) {
     if (!toFind.includes(server)) console.log(`${server.name}: the one given by ${server.url}`);

@@ -56,24 +56,35 @@ function zsh(commands: readonly Command[]): string {
       return single(`--${name}[${help}]${spec.value === undefined ? "" : `:${spec.value}:`}`);
     });
     const first = command.choices === undefined ? [] : [single(`1:choice:(${command.choices.join(" ")})`)];
-    const rest = command.runsCommand === true ? [single("1:name:"), single("*::command:_normal")] : [];
+    const rest = command.runsCommand === true ? [single("1:name:")] : [];
     return `    ${command.name}) _arguments -s ${[...first, ...rest, ...specs].join(" ")} ;;`;
   });
   return `#compdef holdfast
 # Completion of holdfast for zsh: holdfast completion zsh > ~/.zfunc/_holdfast
 _holdfast() {
-  local -a commands
-  commands=(
+  # Not called commands: that is zsh's own table of programs.
+  local -a tasks
+  local command= i
+  tasks=(
 ${described.join("\n")}
   )
-  if ((CURRENT == 2)); then
-    _describe command commands
-    return
-  fi
-  local command=$words[2]
-  shift words
-  ((CURRENT--))
+  for ((i = 2; i < CURRENT; i++)); do
+    case $words[i] in
+      --)
+        # What follows is a command line of its own.
+        shift $i words
+        ((CURRENT -= i))
+        _normal
+        return ;;
+      ${valueOptions(commands).join("|")}) ((i++)) ;;
+      -*) ;;
+      *) if [[ -z $command ]]; then command=$words[i]; words[i]=(); ((CURRENT--, i--)); fi ;;
+    esac
+  done
+  # A value is being typed.
+  if ((i > CURRENT)); then return; fi
   case $command in
+    "") _describe command tasks ;;
 ${cases.join("\n")}
   esac
 }

@@ -1,5 +1,8 @@
-/** Completion scripts and help are made from the tables of the commands; the one for bash is asked as bash asks it. */
+/** Completion scripts and help are made from the tables of the commands; each shell is asked what it makes of its own. */
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { optionsOf } from "../../src/cli/command.ts";
 import { commands } from "../../src/cli/commands/index.ts";
@@ -36,23 +39,72 @@ describe("bash", () => {
   });
 });
 
-describe.each(["zsh", "fish"])("%s", (shell) => {
-  const script = completions[shell]?.(commands) ?? "";
+/** What is typed, and what stands there after a tab. */
+const tabs = [
+  ["re", "release"],
+  ["run x --w", "run x --wait"],
+  ["run --ttl 5s x --met", "run --ttl 5s x --metadata"],
+  ["--store ls release --fo", "--store ls release --force"],
+  ["run --ttl re", "run --ttl re"],
+  ["completion f", "completion fish"],
+  ["help doc", "help doctor"],
+  ["run x -- printen", "run x -- printenv"],
+  ["run x --ttl 5s -- printen", "run x --ttl 5s -- printenv"],
+] as const;
 
-  it("knows all commands and options", () => {
-    for (const command of commands) {
-      expect(script).toContain(command.name);
-      for (const option of Object.keys(optionsOf(command))) {
-        expect(script).toContain(shell === "fish" ? `-l ${option}` : `--${option}[`);
-      }
-    }
-  });
+// Somebody at a terminal: a zsh in a pseudo-terminal, its tab key, and a key that shows what stands in the line.
+const zshAtTerminal = `
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "source $1/setup"
+zpty -r -m shell seen '*ready>*'
+for typed in "\${@[2,-1]}"; do
+  zpty -w -n shell "holdfast $typed"$'\t\x18'
+  zpty -r -m shell seen '*<*>*'
+  print -r -- "\${\${seen##*<}%%>*}"
+  zpty -w -n shell $'\x15'
+done`;
+const zshSetup = `
+fpath=(\${0:h} $fpath)
+autoload -Uz compinit
+compinit -u -D
+show() { print -r -- "<$BUFFER>" }
+zle -N show
+bindkey '^X' show
+PS1='ready>'`;
 
-  it("has quotes that end", () => {
-    for (const line of script.split("\n").filter((text) => !text.startsWith("#"))) {
-      expect(line.replaceAll("'\\''", "").split("'").length % 2, line).toBe(1);
-    }
+const inFolder = <Result>(work: (folder: string) => Result): Result => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-shell-"));
+  try {
+    return work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+it("zsh completes at a terminal", () => {
+  const lines = inFolder((folder) => {
+    writeFileSync(join(folder, "_holdfast"), completions["zsh"]?.(commands) ?? "");
+    writeFileSync(join(folder, "setup"), zshSetup);
+    const args = ["-f", "-c", zshAtTerminal, "zsh", folder, ...tabs.map(([typed]) => typed)];
+    return execFileSync("zsh", args, { encoding: "utf8" }).trim().split("\n");
   });
+  expect(lines.map((line) => line.trim())).toEqual(tabs.map(([, completed]) => `holdfast ${completed}`));
+});
+
+it("fish completes", () => {
+  const offers = inFolder((folder) => {
+    writeFileSync(join(folder, "holdfast.fish"), completions["fish"]?.(commands) ?? "");
+    const script = `source ${folder}/holdfast.fish; for typed in $argv; echo (complete -C"holdfast $typed"); end`;
+    const args = ["--no-config", "-c", script, ...tabs.map(([typed]) => typed)];
+    // It wants to write down its variables at home.
+    const env = { ...process.env, HOME: folder };
+    return execFileSync("fish", args, { encoding: "utf8", env }).split("\n");
+  });
+  for (const [index, [typed, completed]] of tabs.entries()) {
+    const last = completed.split(" ").at(-1) ?? "";
+    expect(offers[index]?.split("\t")[0], typed).toBe(typed === completed ? "" : last);
+  }
 });
 
 describe("help", () => {

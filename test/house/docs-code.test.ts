@@ -113,12 +113,13 @@ describe("code in the pages", () => {
   });
 
   it.each(runnable)("$place runs", async ({ file }) => {
-    // A folder of its own for temporary files, so that it does not meet what another run has left.
-    const env = { ...process.env, TMPDIR: mkdtempSync(join(tmpdir(), "holdfast-docs-")) };
+    // A folder of its own for files, so that it does not meet what another run has left.
+    const own = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
+    const env = { ...process.env, TMPDIR: own, XDG_STATE_HOME: own };
     try {
       await execute(process.execPath, [join("out", `${file}.js`)], { cwd: folder, env, timeout: 15_000 });
     } finally {
-      rmSync(env.TMPDIR, { recursive: true, force: true });
+      rmSync(own, { recursive: true, force: true });
     }
   });
 });
