@@ -158,7 +158,9 @@ function failuresOf(/** @type {FileReport} */ { name, status, message, assertion
   const file = relative(root, name);
   const excerpt = (/** @type {string} */ text) => text.split("\n").slice(0, 8).join("\n    ");
   const tests = assertionResults
-    .filter((test) => test.status === "failed")
-    .map((test) => `${file}: ${test.fullName}\n    ${excerpt(test.failureMessages.join("\n"))}`);
+    .filter((one) => one.status === "failed")
+    .map(
+      ({ fullName, failureMessages }) => `${file}: ${fullName}\n    ${excerpt(failureMessages.join("\n"))}`,
+    );
   return status === "failed" && tests.length === 0 ? [`${file}\n    ${excerpt(message)}`] : tests;
 }
