@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type EtcdNode, type EtcdOptions, startEtcd } from "../../scripts/lib/for-tests.mjs";
+import type { Violation } from "../../src/verify/index.ts";
 
 const execute = promisify(execFile);
 
@@ -29,6 +30,20 @@ export async function leaderOf(nodes: readonly EtcdNode[]): Promise<EtcdNode> {
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+/** How soon a leader that was out of touch has leases revoked when it is back, in nanoseconds. */
+const staleRevokes = 1_500_000_000n;
+
+/**
+ * Whether this is what etcd does by itself, without any lock (docs/backends/etcd.md): a leader that was out of touch for
+ * longer than a ttl ends leases when it is back that the next leader has prolonged, and the next in line is granted.
+ */
+export function isByStaleLeader({ invariant, events }: Violation, backAt: readonly bigint[]): boolean {
+  const granted = events.filter(({ f }) => f === "acquire").map(({ t }) => t);
+  const last = granted.reduce((latest, t) => (t > latest ? t : latest), 0n);
+  const isSoon = backAt.some((t) => last > t && last - t < staleRevokes);
+  return (invariant === "M1" || invariant === "M6") && isSoon;
 }
 
 /** Files and contents of an authority with a certificate for a server on loopback and one for a client. */

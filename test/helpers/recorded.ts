@@ -94,10 +94,13 @@ export class Recorded {
     const endAt = performance.now() + forMs;
     while (performance.now() < endAt && !signal.aborted) {
       await sleep(Math.min(lookMs, forMs));
+      // Taken before the look: who holds a moment later has held now.
+      const t = now();
       if (signal.aborted || !lock.held) continue;
-      this.history.record({ ...about, f: "held", type: "ok" });
-      this.history.record({ ...about, f: "renew", type: "invoke" });
-      this.history.record({ ...about, f: "renew", type: "ok", validUntil: believedUntil(lock) });
+      // First what renewals have brought meanwhile, then what was seen on the strength of it.
+      this.history.record({ ...about, f: "renew", type: "invoke" }, t);
+      this.history.record({ ...about, f: "renew", type: "ok", validUntil: believedUntil(lock, t) }, t);
+      this.history.record({ ...about, f: "held", type: "ok" }, t);
     }
     this.history.record({ ...about, f: "release", type: "invoke" });
     try {
@@ -134,7 +137,7 @@ export function expectValid({ violations, doubts }: Pick<CheckResult, "violation
   if (told.length + doubts.length > 0) throw new Error([...told, ...doubts].join("\n"));
 }
 
-/** Until when a holder believes, on the clock of the history. */
-function believedUntil(lock: Lock): bigint {
-  return now() + BigInt(Math.floor(lock.validForMs * 1e6));
+/** Until when a holder believes, on the clock of the history; `t` is at or before the look. */
+function believedUntil(lock: Lock, t: bigint = now()): bigint {
+  return t + BigInt(Math.floor(lock.validForMs * 1e6));
 }
