@@ -158,7 +158,7 @@ async function withoutDaemons(work) {
  */
 function explain(missing, why) {
   const lines = missing.flatMap(({ server, binaries }) => [
-    `Missing server: ${server.name} (${binaries.join(", ")}), needed by the tests of ${server.backends.join(", ")}; ${why}.`,
+    `Missing server: ${server.name} (${binaries.join(", ")}), needed by the tests of ${server.backends.join(", ") || "the command"}; ${why}.`,
     server.fetch === undefined
       ? `  Debian or Ubuntu: apt-get install ${server.packages.join(" ")}`
       : `  Debian: unpack ${server.packages.join(" ")} of ${server.fetch.suite}, with all that it depends on, into ${server.fetch.folder}`,
