@@ -9,6 +9,8 @@ import { exists, pages, read, root } from "./repository.ts";
 
 const execute = promisify(execFile);
 const folder = join(root, ".cache", "docs");
+/** When a block that runs is taken to hang: one of them runs the whole contract. */
+const hangMs = 100_000;
 
 interface Block {
   /** The page and the line of the opening fence, for people. */
@@ -112,16 +114,20 @@ describe("code in the pages", () => {
     expect(linesAbout(complaints, file)).toEqual([]);
   });
 
-  it.each(runnable)("$place runs", async ({ file }) => {
-    // A folder of its own for files, so that it does not meet what another run has left.
-    const own = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
-    const env = { ...process.env, TMPDIR: own, XDG_STATE_HOME: own };
-    try {
-      await execute(process.execPath, [join("out", `${file}.js`)], { cwd: folder, env, timeout: 15_000 });
-    } finally {
-      rmSync(own, { recursive: true, force: true });
-    }
-  });
+  it.each(runnable)(
+    "$place runs",
+    async ({ file }) => {
+      // A folder of its own for files, so that it does not meet what another run has left.
+      const own = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
+      const env = { ...process.env, TMPDIR: own, XDG_STATE_HOME: own };
+      try {
+        await execute(process.execPath, [join("out", `${file}.js`)], { cwd: folder, env, timeout: hangMs });
+      } finally {
+        rmSync(own, { recursive: true, force: true });
+      }
+    },
+    hangMs + 5_000,
+  );
 });
 
 function linesAbout(complaints: string, file: string): readonly string[] {
