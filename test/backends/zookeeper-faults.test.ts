@@ -273,11 +273,15 @@ describe("a client", () => {
     const rig = await start(1);
     const cut = await proxied(only(rig).port);
     const hosts = `127.0.0.1:${cut.port}`;
-    const recorded = await onBadDays({ ...rig, hosts }, { ttlMs: 3_000, forMs: 5_000, grants: 20 }, async (history) => {
-      await sleep(Math.random() * 150);
-      history.fault("reset", "all connections")();
-      cut.resetAll();
-    });
+    const recorded = await onBadDays(
+      { ...rig, hosts },
+      { ttlMs: 3_000, forMs: 5_000, grants: 20 },
+      async (history) => {
+        await sleep(Math.random() * 150);
+        history.fault("reset", "all connections")();
+        cut.resetAll();
+      },
+    );
     expect(recorded.losses).toBe(0);
   }, 60_000);
 });

@@ -2,6 +2,7 @@
 export { hasZooCode, ZooError } from "./errors.ts";
 export { type Ensemble, type Host, parseEnsemble } from "./hosts.ts";
 export type { Credentials, SessionOptions } from "./link.ts";
+export { openSocket } from "./socket.ts";
 export { ZooSession } from "./session.ts";
 export type { WatchListener } from "./watches.ts";
 export type { Acl, Stat, WatchEvent } from "./wire.ts";

@@ -8,6 +8,7 @@ import { type Asked, Connection } from "./connection.ts";
 import { connectionLoss, hasZooCode, sessionExpired, type ZooError, zooCodes } from "./errors.ts";
 import type { Ensemble } from "./hosts.ts";
 import type { JuteWriter } from "./jute.ts";
+import { TlsRefusal } from "./socket.ts";
 import { Touches } from "./touches.ts";
 import { Watches } from "./watches.ts";
 import { connectRequest, ops, type Welcome, xids } from "./wire.ts";
@@ -81,6 +82,8 @@ export class Link {
   #queue: Waiting[] = [];
   #hostIndex: number;
   #failures = 0;
+  /** How many servers in a row TLS was not to be had with. */
+  #tlsRefusals = 0;
   #lastFailure: unknown = undefined;
   #retryTimer: NodeJS.Timeout | null = null;
   #giveUpTimer: Timer | null = null;
@@ -222,6 +225,7 @@ export class Link {
     const { pingShare } = this.#options;
     const isNew = this.id === 0n;
     this.#failures = 0;
+    this.#tlsRefusals = 0;
     this.#welcomed = true;
     this.#giveUpTimer?.cancel();
     this.id = sessionId;
@@ -283,6 +287,9 @@ export class Link {
       this.#giveUpTimer = clock.after(Math.max(0, leftMs), () => this.#giveUp());
     }
     if (!wasConnected) this.#failures += 1;
+    this.#tlsRefusals = cause instanceof TlsRefusal ? this.#tlsRefusals + 1 : 0;
+    // Not one server that could be talked to: nobody is kept waiting for what time does not mend.
+    if (this.#tlsRefusals >= hosts.length) this.#failQueue(connectionLoss(true, cause));
     // The next server at once; when all have failed, a little later each time.
     const rounds = Math.floor(this.#failures / hosts.length);
     const pauseMs = rounds === 0 ? 0 : Math.min(1_000, 25 * 2 ** rounds) * (0.5 + random());
