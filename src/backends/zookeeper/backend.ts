@@ -112,15 +112,20 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     }
   }
 
-  /** Where an entry of ours stands; null if it has left. */
+  /** Where an entry of ours stands; null if it has left, or its session is over and it with it. */
   async #found(own: Own): Promise<Snapshot | null> {
     if (own.state !== "live") {
       await own.deletion;
       return null;
     }
-    const said = await look(this.#context, own);
-    if (said === null) await this.#owns.guard(own);
-    return said;
+    try {
+      const said = await look(this.#context, own);
+      if (said === null) await this.#owns.guard(own);
+      return said;
+    } catch (error) {
+      if (hasZooCode(error, "sessionExpired")) return null;
+      throw error;
+    }
   }
 
   async #join(queue: string, entry: NewEntry, tries = 1): Promise<Snapshot | null> {

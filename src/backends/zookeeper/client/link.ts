@@ -176,6 +176,7 @@ export class Link {
     if (this.#queue.length >= longestQueue) return asked.fail(connectionLoss(true, this.#lastFailure));
     const { clock, reachMs } = this.#options;
     this.#queue.push({ asked, until: clock.now() + reachMs });
+    this.#retryTimer?.ref();
     this.#queueTimer ??= clock.after(reachMs, () => this.#expireQueue());
   }
 
