@@ -2,7 +2,8 @@
 import type { Asked } from "./connection.ts";
 import { hasZooCode, type ZooError } from "./errors.ts";
 import type { JuteReader, JuteWriter } from "./jute.ts";
-import { Link, type SessionOptions, type SessionState } from "./link.ts";
+import { Link } from "./link.ts";
+import type { SessionOptions, SessionState } from "./options.ts";
 import type { WatchKind, WatchListener } from "./watches.ts";
 import {
   type MultiOp,
