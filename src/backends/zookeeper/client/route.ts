@@ -3,8 +3,10 @@ import type { Random } from "../../../core/clock.ts";
 import type { Host } from "./hosts.ts";
 import { TlsRefusal } from "./socket.ts";
 
+/** So often all servers are tried without a pause: a connection that has just worked may end while the next is made. */
+const roundsAtOnce = 2;
 /** How long the first pause is, on average, and the longest. */
-const firstPauseMs = 50;
+const firstPauseMs = 10;
 const longestPauseMs = 1_000;
 
 /** The servers, one after the other, beginning anywhere. */
@@ -51,10 +53,10 @@ export class Route {
     return this.#tlsRefusals >= this.#hosts.length;
   }
 
-  /** How long to wait before the next try: when all have failed, a little longer each time. */
+  /** How long to wait before the next try: when all have failed, and failed again, a little longer each time. */
   pauseMs(): number {
     const rounds = Math.floor(this.#failures / this.#hosts.length);
-    if (rounds === 0) return 0;
-    return Math.min(longestPauseMs, firstPauseMs * 2 ** (rounds - 1)) * (0.5 + this.#random());
+    if (rounds < roundsAtOnce) return 0;
+    return Math.min(longestPauseMs, firstPauseMs * 2 ** (rounds - roundsAtOnce)) * (0.5 + this.#random());
   }
 }
