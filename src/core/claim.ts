@@ -219,9 +219,11 @@ export class Claim implements Due<Claim> {
     wait.answerBy = null;
     wait.passOn();
     wait.tries += 1;
+    // Of a process that stood still its entry has expired before its first failure: it may be the connection that has, too.
+    const mayTryAgain = wait.tries < appendTries;
     const patient = this.joined
-      ? failure.retryable && this.client.clock.now() < this.validUntil
-      : unknown && wait.tries < appendTries;
+      ? failure.retryable && (mayTryAgain || this.client.clock.now() < this.validUntil)
+      : unknown && mayTryAgain;
     if (patient) this.lookSoon();
     else this.stop(failure);
   }

@@ -186,6 +186,31 @@ describe("a client", () => {
     await lock.release();
   });
 
+  it("that is paused past its session while it waits joins again when it wakes up, and is granted", async () => {
+    const rig = await start(1);
+    const backend = { hosts: rig.hosts, root: "/f", tickMs };
+    const looker = rawSession(rig.hosts);
+    const queued = async (): Promise<number> => (await looker.getChildren("/f/a")).children.length;
+    const locks = await open(rig.hosts);
+    const holder = await locks.acquire("a", { ttl: 20_000 });
+    const waiters = [1, 2, 3].map(() => startHolder(built, { backend, lock: "a", ttl: 1_000 }));
+    children.push(...waiters);
+    await expect.poll(queued, { timeout: 10_000 }).toBe(4);
+    for (const waiter of waiters) waiter.pause();
+    // The servers end their sessions.
+    await expect.poll(queued, { timeout: 10_000 }).toBe(1);
+    for (const waiter of waiters) waiter.resume();
+    await expect.poll(queued, { timeout: 10_000 }).toBe(4);
+    await holder.release();
+    const said = waiters.map(async (waiter) => {
+      const words = await waiter.hear();
+      expect(await waiter.ask("release")).toBe("released");
+      return words;
+    });
+    for (const words of await Promise.all(said)) expect(words).toMatch(/^granted/);
+    await looker.close();
+  }, 60_000);
+
   it("that is cut off for half of its session keeps its lock", async () => {
     const rig = await start(1);
     const cut = await proxied(only(rig).port);

@@ -125,6 +125,21 @@ describe("a waiter", () => {
     expect(waiter.error).toBe(down);
   });
 
+  it("whose process stood still for longer than its entry lived joins again, though its first question goes to a dead connection", async () => {
+    const { locks, clock, backend, plant, entries } = rig();
+    plant("a", { ttlMs: 60_000 });
+    const waiter = track(locks.acquire("a", { ttl: "10s" }));
+    await clock.advance(1_000);
+    const dead = new LockError("LOCK_OUTCOME_UNKNOWN", "the connection ended");
+    let calls = 0;
+    backend.hooks.append = (send) => (++calls > 1 ? send() : Promise.reject(dead));
+    clock.block(30_000);
+    await clock.advance(1_000);
+    expect([waiter.error, (await entries("a")).length]).toEqual([undefined, 2]);
+    await clock.advance(60_000);
+    expect(waiter.status).toBe("fulfilled");
+  });
+
   it("for permits gets those of a client that died, although others ahead live on", async () => {
     const { locks, clock, plant, other } = rig();
     plant("-semaphore/s", { ttlMs: 10_000, mode: "read", permits: 2 });

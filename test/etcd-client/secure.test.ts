@@ -4,7 +4,8 @@ import { type EtcdNode, makeFolder, removeFolder } from "../../scripts/lib/for-t
 import { EtcdClient, type EtcdClientOptions } from "../../src/backends/etcd/client/client.ts";
 import { status } from "../../src/backends/etcd/client/errors.ts";
 import * as methods from "../../src/backends/etcd/client/methods.ts";
-import { type Certificates, etcdctl, makeCertificates, startOne } from "../helpers/etcd.ts";
+import { type Certificates, makeCertificates } from "../helpers/certificates.ts";
+import { etcdctl, secureArgs, startOne } from "../helpers/etcd.ts";
 
 const key = Buffer.from("k");
 
@@ -31,7 +32,7 @@ describe.each([false, true])("TLS, with client certificates: %s", (mutual) => {
     const { ca, cert, key: own } = certificates;
     node = await startOne({
       scheme: "https",
-      args: certificates.serverArgs(mutual),
+      args: secureArgs(certificates, mutual),
       ready: async (endpoint) => {
         const client = new EtcdClient({ endpoints: [endpoint], tls: { ca, cert, key: own } });
         try {

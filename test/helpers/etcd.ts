@@ -1,10 +1,9 @@
-/** Throwaway etcd servers for tests, as tests want them: one, some with certificates, and the words to talk about keys. */
+/** Throwaway etcd servers for tests, as tests want them: one, what it serves TLS with, and the words to talk about keys. */
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { type EtcdNode, type EtcdOptions, startEtcd } from "../../scripts/lib/for-tests.mjs";
 import type { Violation } from "../../src/verify/index.ts";
+import type { Certificates } from "./certificates.ts";
 
 const execute = promisify(execFile);
 
@@ -46,38 +45,8 @@ export function isByStaleLeader({ invariant, events }: Violation, backAt: readon
   return (invariant === "M1" || invariant === "M6") && isSoon;
 }
 
-/** Files and contents of an authority with a certificate for a server on loopback and one for a client. */
-export interface Certificates {
-  readonly ca: Buffer;
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  /** What etcd needs to serve with them; with `mutual` it asks clients for theirs. */
-  serverArgs(mutual: boolean): readonly string[];
-}
-
-/** Makes certificates in a folder, with the openssl command. */
-export async function makeCertificates(folder: string): Promise<Certificates> {
-  const file = (name: string): string => join(folder, name);
-  const openssl = (command: string): Promise<unknown> =>
-    execute("openssl", command.split(" "), { cwd: folder });
-  const newKey = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-  await openssl(`req -x509 ${newKey} -keyout ca.key -out ca.pem -days 2 -subj /CN=authority`);
-  const sign = async (name: string, extensions: string): Promise<void> => {
-    await writeFile(file(`${name}.ext`), extensions);
-    await openssl(`req ${newKey} -keyout ${name}.key -out ${name}.csr -subj /CN=${name}`);
-    const authority = "-CA ca.pem -CAkey ca.key -CAcreateserial";
-    await openssl(`x509 -req -in ${name}.csr ${authority} -out ${name}.pem -days 2 -extfile ${name}.ext`);
-  };
-  // The server's own gateway is a client of the server, with the same certificate.
-  await sign("server", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
-  await sign("client", "extendedKeyUsage=clientAuth\n");
-  return {
-    ca: await readFile(file("ca.pem")),
-    cert: await readFile(file("client.pem")),
-    key: await readFile(file("client.key")),
-    serverArgs: (mutual) => {
-      const own = [`--cert-file=${file("server.pem")}`, `--key-file=${file("server.key")}`];
-      return mutual ? [...own, "--client-cert-auth", `--trusted-ca-file=${file("ca.pem")}`] : own;
-    },
-  };
+/** What etcd needs to serve with certificates; with `mutual` it asks clients for theirs. */
+export function secureArgs({ files }: Certificates, mutual: boolean): readonly string[] {
+  const own = [`--cert-file=${files.cert}`, `--key-file=${files.key}`];
+  return mutual ? [...own, "--client-cert-auth", `--trusted-ca-file=${files.ca}`] : own;
 }

@@ -10,14 +10,16 @@ export interface HolderOptions {
   readonly ttl: number;
 }
 
-/** Starts it. It says "granted" with its token, "lost" when its signal aborts, and answers "held" and "release". */
+/** Starts it. It says "granted" with its token, or "refused" and why; "lost" when its signal aborts; and answers "held" and "release". */
 export function startHolder(build: Build, { backend, lock, ttl }: HolderOptions): LineProcess {
   const script = `
     import { createInterface } from "node:readline";
     import { connect } from "${build.address("index")}";
     import { zookeeperBackend } from "${build.address("backends/zookeeper/index")}";
     const locks = await connect(zookeeperBackend(${JSON.stringify(backend)}));
-    const lock = await locks.acquire(${JSON.stringify(lock)}, { ttl: ${ttl} });
+    const asking = locks.acquire(${JSON.stringify(lock)}, { ttl: ${ttl} });
+    asking.catch((error) => console.log("refused " + error.code + " " + error.message));
+    const lock = await asking;
     lock.signal.addEventListener("abort", () => console.log("lost"));
     console.log("granted " + lock.token);
     for await (const order of createInterface({ input: process.stdin })) {

@@ -1,8 +1,7 @@
 /** What `holdfast doctor` sees of an ensemble: asks each server for its state, as far as the servers tell, and changes nothing. */
-import { connect as connectTcp } from "node:net";
-import { connect as connectTls, type ConnectionOptions } from "node:tls";
+import type { ConnectionOptions } from "node:tls";
 import type { Finding } from "../../core/backend.ts";
-import type { Acl, Host, ZooSession } from "./client/index.ts";
+import { type Acl, type Host, openSocket, type ZooSession } from "./client/index.ts";
 
 /** What is looked at. */
 export interface Examined {
@@ -109,10 +108,9 @@ function firstLine(text: string): string {
 
 function askServer(host: Host, tls: ConnectionOptions | undefined, word: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = tls === undefined ? connectTcp(host) : connectTls({ ...host, ...tls });
+    const socket = openSocket(host, tls, () => socket.write(word));
     let text = "";
     socket.setTimeout(answerMs, () => socket.destroy(new Error("no answer")));
-    socket.on(tls === undefined ? "connect" : "secureConnect", () => socket.write(word));
     socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
     socket.on("error", reject);
     socket.on("close", () => resolve(text));

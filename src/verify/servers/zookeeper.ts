@@ -19,7 +19,10 @@ export interface ZooOptions {
   readonly between?: (from: number, to: number, port: number) => Promise<number>;
 }
 
-const jars = ["zookeeper.jar", "slf4j-simple.jar"].map((name) => join("/usr/share/java", name));
+/** The last two are for TLS: zookeeper.jar names all others that it needs. */
+const jars = ["zookeeper.jar", "slf4j-simple.jar", "netty-codec.jar", "netty-resolver.jar"].map((name) =>
+  join("/usr/share/java", name),
+);
 
 /** What every Java program here is run with, to start fast and stay small. */
 export const javaFlags: readonly string[] = [

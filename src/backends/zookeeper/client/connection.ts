@@ -2,13 +2,14 @@
  * One connection to one server: says who it is, sends requests one after the other without waiting, and gives each answer to
  * its asker, in order. A server that says nothing for too long, or does not answer, is given up. Which server comes next is left to the session.
  */
-import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls, type ConnectionOptions } from "node:tls";
+import type { Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { connectionLoss, MalformedFrame, refusal, type ZooError, zooCodes } from "./errors.ts";
 import { FrameSplitter } from "./frames.ts";
 import type { Host } from "./hosts.ts";
 import { JuteReader, JuteWriter } from "./jute.ts";
+import { failureOf, openSocket } from "./socket.ts";
 import { ops, readEvent, readHeader, readWelcome, type WatchEvent, type Welcome, xids } from "./wire.ts";
 
 /** A request that is to be sent, or has been sent and not been answered. */
@@ -80,12 +81,10 @@ export class Connection {
     this.#events = events;
     this.#silenceMs = welcomeMs;
     this.heardAt = clock.now();
-    const socket = tls === undefined ? connectTcp(host) : connectTls({ ...host, ...tls });
+    const socket = openSocket(host, tls, () => this.#greet());
     this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.on(tls === undefined ? "connect" : "secureConnect", () => this.#greet());
     socket.on("data", (chunk: Buffer) => this.#received(chunk));
-    socket.on("error", (error) => this.end(error));
+    socket.on("error", (error) => this.end(failureOf(socket, host, error)));
     socket.on("close", () => this.end(new Error("the server closed the connection")));
     this.#watchSilence(welcomeMs);
   }

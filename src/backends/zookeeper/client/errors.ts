@@ -39,9 +39,10 @@ export function refusal(code: number, what: string): ZooError {
 
 /** The connection ended before the answer came; a request that was sent may or may not have happened. */
 export function connectionLoss(unsent: boolean, cause?: unknown): ZooError {
+  const why = cause instanceof Error && cause.message !== "" ? `: ${cause.message}` : "";
   const message = unsent
-    ? "no server of ZooKeeper could be reached, and the request was not sent"
-    : "the connection to ZooKeeper ended before the answer came";
+    ? `no server of ZooKeeper could be reached, and the request was not sent${why}`
+    : `the connection to ZooKeeper ended before the answer came${why}`;
   return new ZooError(zooCodes.connectionLoss, message, { unsent, cause });
 }
 

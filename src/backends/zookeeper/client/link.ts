@@ -2,55 +2,19 @@
  * What holds a session with an ensemble together: lives through the ends of connections, moves from server to server, and ends
  * when the servers or our own clock say so. What is asked on it is left to session.ts.
  */
-import type { ConnectionOptions } from "node:tls";
-import type { Clock, Random, Timer } from "../../../core/clock.ts";
+import type { Timer } from "../../../core/clock.ts";
 import { type Asked, Connection } from "./connection.ts";
 import { connectionLoss, hasZooCode, sessionExpired, type ZooError, zooCodes } from "./errors.ts";
-import type { Ensemble } from "./hosts.ts";
-import type { JuteWriter } from "./jute.ts";
+import { introduce } from "./introduction.ts";
+import type { SessionOptions, SessionState } from "./options.ts";
+import { Route } from "./route.ts";
 import { Touches } from "./touches.ts";
+import { WaitingLine } from "./waiting-line.ts";
 import { Watches } from "./watches.ts";
-import { connectRequest, ops, type Welcome, xids } from "./wire.ts";
-
-/** Who we are, for the servers' access control. */
-export interface Credentials {
-  /** "digest", for example. */
-  readonly scheme: string;
-  /** For digest: "user:password". */
-  readonly secret: string;
-}
-
-/** How a session is set up. */
-export interface SessionOptions extends Ensemble {
-  /** How long the servers keep the session without hearing of us: what is asked for; they have bounds of their own. */
-  readonly sessionMs: number;
-  /** How often we show that we live, as a share of the session; a third at most. */
-  readonly pingShare: number;
-  /** How late the leader may hear from a follower that we live: half a tick. */
-  readonly reportMs: number;
-  /** How long a request waits for a server to be reached until it fails unsent. */
-  readonly reachMs: number;
-  readonly auth?: readonly Credentials[] | undefined;
-  readonly tls?: ConnectionOptions | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
-/**
- * connecting: there is no session yet. connected. suspended: there is no connection, the session may live. lost: the
- * session is over, and so are its ephemeral nodes, now or soon. closed: by us.
- */
-export type SessionState = "connecting" | "connected" | "suspended" | "lost" | "closed";
-
-interface Waiting {
-  readonly asked: Asked;
-  readonly until: number;
-}
+import { connectRequest, ops, type Welcome } from "./wire.ts";
 
 /** The share of the session for which a server may be silent. */
 const silenceShare = 2 / 3;
-/** How many requests may wait for a connection. */
-const longestQueue = 100_000;
 /** How long close waits for a server. */
 const closeMs = 1_000;
 const writes: ReadonlySet<number> = new Set([
@@ -78,13 +42,10 @@ export class Link {
   #welcomed = false;
   #lastZxid = 0n;
   #heardAt = 0;
-  #queue: Waiting[] = [];
-  #hostIndex: number;
-  #failures = 0;
-  #lastFailure: unknown = undefined;
+  readonly #waiting: WaitingLine;
+  readonly #route: Route;
   #retryTimer: NodeJS.Timeout | null = null;
   #giveUpTimer: Timer | null = null;
-  #queueTimer: Timer | null = null;
   /** Over, but a server may still have it: if one can be reached in time, it is told. */
   #buryUntil = 0;
   /** What is still to be done when a server is reached after the end. */
@@ -95,7 +56,8 @@ export class Link {
     this.#options = options;
     this.sessionMs = options.sessionMs;
     this.#touches = new Touches(options.reportMs);
-    this.#hostIndex = Math.floor(options.random() * options.hosts.length);
+    this.#waiting = new WaitingLine(options.clock, options.reachMs);
+    this.#route = new Route(options.hosts, options.random);
     this.#connect();
   }
 
@@ -106,7 +68,7 @@ export class Link {
 
   /** How many requests are under way or wait. */
   get busy(): number {
-    return this.#queue.length + (this.#connection?.unanswered ?? 0);
+    return this.#waiting.length + (this.#connection?.unanswered ?? 0);
   }
 
   /** Calls back when the state changes. Gives the function that ends it. */
@@ -165,26 +127,11 @@ export class Link {
   /** Sends a request, now or when there is a connection; requests go in the order in which they are asked. */
   ask(asked: Asked): void {
     if (this.state === "connected" && this.#connection !== null) this.#connection.send(asked);
-    else this.#wait(asked);
-  }
-
-  #wait(asked: Asked): void {
-    if (this.state === "lost" || this.state === "closed") return asked.fail(sessionExpired(true));
-    if (this.#queue.length >= longestQueue) return asked.fail(connectionLoss(true, this.#lastFailure));
-    const { clock, reachMs } = this.#options;
-    this.#queue.push({ asked, until: clock.now() + reachMs });
-    this.#queueTimer ??= clock.after(reachMs, () => this.#expireQueue());
-  }
-
-  #expireQueue(): void {
-    const now = this.#options.clock.now();
-    this.#queueTimer = null;
-    while (this.#queue[0] !== undefined && this.#queue[0].until <= now) {
-      this.#queue.shift()?.asked.fail(connectionLoss(true, this.#lastFailure));
-    }
-    const [next] = this.#queue;
-    if (next !== undefined) {
-      this.#queueTimer = this.#options.clock.after(next.until - now, () => this.#expireQueue());
+    else if (this.state === "lost" || this.state === "closed") asked.fail(sessionExpired(true));
+    else {
+      this.#waiting.add(asked);
+      // Whoever waits for an answer wants the process to live until it comes.
+      this.#retryTimer?.ref();
     }
   }
 
@@ -192,10 +139,7 @@ export class Link {
 
   #connect(): void {
     this.#retryTimer = null;
-    const { hosts, tls, clock } = this.#options;
-    const host = hosts[this.#hostIndex % hosts.length];
-    this.#hostIndex += 1;
-    if (host === undefined) throw new TypeError("no host of ZooKeeper was given");
+    const { tls, clock } = this.#options;
     const hello = connectRequest({
       lastZxid: this.#lastZxid,
       sessionMs: this.sessionMs,
@@ -203,8 +147,8 @@ export class Link {
       password: this.#password,
     });
     this.#welcomed = false;
-    const welcomeMs = Math.min(5_000, Math.max(200, this.sessionMs / (2 * hosts.length)));
-    const connection = new Connection(host, tls, hello, welcomeMs, clock, {
+    const welcomeMs = Math.min(5_000, Math.max(200, this.sessionMs / (2 * this.#route.length)));
+    const connection = new Connection(this.#route.next(), tls, hello, welcomeMs, clock, {
       welcome: (welcome, sentAt) => this.#welcome(welcome, sentAt),
       event: (event) => this.watches.tell(event),
       answered: (op, sentAt, zxid, code) => this.#answered(op, sentAt, zxid, code),
@@ -219,9 +163,9 @@ export class Link {
     const connection = this.#connection;
     if (connection === null) return;
     if (sessionMs <= 0) return this.#expired();
-    const { pingShare } = this.#options;
+    const { pingShare, auth = [] } = this.#options;
     const isNew = this.id === 0n;
-    this.#failures = 0;
+    this.#route.reached();
     this.#welcomed = true;
     this.#giveUpTimer?.cancel();
     this.id = sessionId;
@@ -231,31 +175,10 @@ export class Link {
     this.#touches.addAtLeader(sentAt);
     if (isNew) this.#touches.prove(sentAt);
     connection.keepUp(sessionMs * pingShare, sessionMs * silenceShare);
-    this.#introduce(connection);
+    introduce(connection, auth, this.watches, this.#lastZxid);
     if (this.state === "lost") return this.#bury();
-    const waiting = this.#queue;
-    this.#queue = [];
-    this.#queueTimer?.cancel();
-    this.#queueTimer = null;
-    for (const { asked } of waiting) connection.send(asked);
+    for (const asked of this.#waiting.take()) connection.send(asked);
     this.#become("connected");
-  }
-
-  /** Says who we are, and what we watch. */
-  #introduce(connection: Connection): void {
-    for (const { scheme, secret } of this.#options.auth ?? []) {
-      const write = (writer: JuteWriter): unknown => writer.int(0).text(scheme).bytes(Buffer.from(secret));
-      connection.sendAside(xids.auth, { op: ops.auth, write });
-    }
-    const kinds = (["data", "missing", "children"] as const).map((kind) => this.watches.paths(kind));
-    if (kinds.every((paths) => paths.length === 0)) return;
-    connection.sendAside(xids.setWatches, {
-      op: ops.setWatches2,
-      write: (writer) => {
-        writer.long(this.#lastZxid);
-        for (const paths of [...kinds, [], []]) writer.list(paths, (path) => writer.text(path));
-      },
-    });
   }
 
   #answered(op: number, sentAt: number, zxid: bigint, code: number): void {
@@ -267,12 +190,12 @@ export class Link {
   }
 
   #disconnected(connection: Connection, cause: unknown): void {
-    const { clock, hosts, random } = this.#options;
+    const { clock } = this.#options;
     const wasConnected = this.#welcomed;
     if (wasConnected) this.#heardAt = connection.heardAt;
     this.#connection = null;
     this.#welcomed = false;
-    this.#lastFailure = cause;
+    this.#waiting.lastFailure = cause;
     if (this.state === "closed") return this.#onEnd?.();
     if (hasZooCode(cause, "authFailed")) return this.#refused(cause);
     if (this.state === "lost" && clock.now() >= this.#buryUntil) return this.#stop();
@@ -282,13 +205,10 @@ export class Link {
       const leftMs = this.#heardAt + this.sessionMs - clock.now();
       this.#giveUpTimer = clock.after(Math.max(0, leftMs), () => this.#giveUp());
     }
-    if (!wasConnected) this.#failures += 1;
-    // The next server at once; when all have failed, a little later each time.
-    const rounds = Math.floor(this.#failures / hosts.length);
-    const pauseMs = rounds === 0 ? 0 : Math.min(1_000, 25 * 2 ** rounds) * (0.5 + random());
-    this.#retryTimer = setTimeout(() => this.#connect(), pauseMs);
-    // Whoever waits for an answer wants the process to live until it comes.
-    if (this.#queue.length === 0) this.#retryTimer.unref();
+    if (!wasConnected) this.#route.failed(cause);
+    if (this.#route.refused) this.#waiting.fail(connectionLoss(true, cause));
+    this.#retryTimer = setTimeout(() => this.#connect(), this.#route.pauseMs());
+    if (this.#waiting.length === 0) this.#retryTimer.unref();
   }
 
   // Ends.
@@ -312,26 +232,19 @@ export class Link {
   }
 
   #refused(error: ZooError): void {
-    this.#failQueue(error);
+    this.#waiting.fail(error);
     this.#over("lost");
     this.#stop();
   }
 
   #over(state: "lost" | "closed"): void {
-    this.#failQueue(sessionExpired(true));
+    this.#waiting.fail(sessionExpired(true));
     this.watches.clear();
     if (this.state !== "lost") this.#become(state);
   }
 
-  #failQueue(error: ZooError): void {
-    const waiting = this.#queue;
-    this.#queue = [];
-    for (const { asked } of waiting) asked.fail(error);
-  }
-
   #stop(): void {
     this.#giveUpTimer?.cancel();
-    this.#queueTimer?.cancel();
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     this.#retryTimer = null;
     const connection = this.#connection;

@@ -2,7 +2,8 @@
 import type { Asked } from "./connection.ts";
 import { hasZooCode, type ZooError } from "./errors.ts";
 import type { JuteReader, JuteWriter } from "./jute.ts";
-import { Link, type SessionOptions, type SessionState } from "./link.ts";
+import { Link } from "./link.ts";
+import type { SessionOptions, SessionState } from "./options.ts";
 import type { WatchKind, WatchListener } from "./watches.ts";
 import {
   type MultiOp,
@@ -19,6 +20,18 @@ import {
   writeMulti,
   writeNewNode,
 } from "./wire.ts";
+
+/** What is asked: its kind, its name for messages, and how it is written and its answer read. */
+type Question<T> = [
+  op: number,
+  what: string,
+  write: (writer: JuteWriter) => unknown,
+  read: (reader: JuteReader) => T,
+  refused?: (error: ZooError) => void,
+];
+
+/** How often a question is asked whose answers are lost. */
+const mostReads = 4;
 
 /** A session; it begins to connect when it is made, and sends requests in the order in which they are made. */
 export class ZooSession {
@@ -77,7 +90,7 @@ export class ZooSession {
   /** What the server knows of a node, or null. The listener is told of the next change, also of its being made. */
   async exists(path: string, listener?: WatchListener): Promise<Stat | null> {
     try {
-      return await this.#ask(
+      return await this.#read(
         ops.exists,
         `exists ${path}`,
         (writer) => writer.text(this.#path(path)).flag(listener !== undefined),
@@ -97,7 +110,7 @@ export class ZooSession {
 
   /** The data of a node. The listener is told of its next change. */
   getData(path: string, listener?: WatchListener): Promise<{ data: Buffer; stat: Stat }> {
-    return this.#ask(
+    return this.#read(
       ops.getData,
       `data of ${path}`,
       (writer) => writer.text(this.#path(path)).flag(listener !== undefined),
@@ -110,7 +123,7 @@ export class ZooSession {
 
   /** The names of a node's children, in no order. The listener is told when one comes or goes. */
   getChildren(path: string, listener?: WatchListener): Promise<{ children: string[]; stat: Stat }> {
-    return this.#ask(
+    return this.#read(
       ops.getChildren2,
       `children of ${path}`,
       (writer) => writer.text(this.#path(path)).flag(listener !== undefined),
@@ -139,7 +152,7 @@ export class ZooSession {
 
   /** Afterwards our server has seen all that the leader had when it was asked. */
   sync(path: string): Promise<void> {
-    return this.#ask(
+    return this.#read(
       ops.sync,
       `sync ${path}`,
       (writer) => writer.text(this.#path(path)),
@@ -170,13 +183,19 @@ export class ZooSession {
     return { ...named, path: named.path.slice(this.#chroot.length) || "/" };
   }
 
-  #ask<T>(
-    op: number,
-    what: string,
-    write: (writer: JuteWriter) => unknown,
-    read: (reader: JuteReader) => T,
-    refused?: (error: ZooError) => void,
-  ): Promise<T> {
+  /** As #ask, for what changes nothing: if the answer is lost with its connection, it is asked again on the next one. */
+  async #read<T>(...question: Question<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#ask(...question);
+      } catch (error) {
+        const answerLost = hasZooCode(error, "connectionLoss") && !error.unsent;
+        if (!answerLost || tries >= mostReads) throw error;
+      }
+    }
+  }
+
+  #ask<T>(...[op, what, write, read, refused]: Question<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const asked: Asked = {
         op,
