@@ -31,8 +31,8 @@ export async function leaderOf(nodes: readonly EtcdNode[]): Promise<EtcdNode> {
   }
 }
 
-/** How soon a leader that was out of touch has leases revoked when it is back, in nanoseconds. */
-const staleRevokes = 1_500_000_000n;
+/** How soon a leader that was out of touch has leases revoked when it is back, an election included, in nanoseconds. */
+const staleRevokes = 3_000_000_000n;
 
 /**
  * Whether this is what etcd does by itself, without any lock (docs/backends/etcd.md): a leader that was out of touch for
