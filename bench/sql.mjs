@@ -99,6 +99,7 @@ export function holdfast(countConnections) {
   return {
     name: "holdfast",
     measurements: ["pair", "pairs16", "gap", "handoffs", "connections"],
+    onceInQuick: ["connections"],
     async open({ url }) {
       // Not a literal: the type checker runs before the package is built.
       const built = new URL("../dist/index.js", import.meta.url).href;
