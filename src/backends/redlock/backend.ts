@@ -25,6 +25,7 @@ import { Hints } from "./hints.ts";
 import { evictedKeyOf, keyOf } from "./keys.ts";
 import { list, names } from "./listing.ts";
 import { Node } from "./node.ts";
+import { Numbers } from "./numbers.ts";
 import { mostNodes } from "./quorum.ts";
 import { evict, remove } from "./removal.ts";
 import { extend } from "./renewal.ts";
@@ -88,13 +89,13 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   readonly #fleet: Fleet;
   readonly #hints: Hints;
   readonly #waiters: Waiters;
+  readonly #numbers: Numbers;
   /** Appends that are under way, by id: asked for again, they are the same. */
   readonly #asking = new Map<string, Promise<Snapshot | null>>();
   /** What a node has to know that is repaired, for each entry that was granted, by id. */
   readonly #granted = new Map<string, string>();
   /** What is still leaving the nodes after an attempt in vain, by id. */
   readonly #letting = new Map<string, Promise<void>>();
-  #lastNumber = 0n;
   #closed = false;
 
   /** @internal Made by redlockBackend. */
@@ -111,6 +112,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
         new Node(index, places.length, label, link, { clock, deadlineMs, quarantineMs }),
     );
     this.#fleet = new Fleet(nodes, clock, deadlineMs);
+    this.#numbers = new Numbers(nodes, clock, fencing);
     this.#hints = new Hints(nodes, clock, random, (key, id) => this.#waiters.hint(key, id));
     this.#waiters = new Waiters(clock, random, this.#hints);
   }
@@ -166,14 +168,14 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   async #ask(key: string, entry: NewEntry): Promise<Snapshot | null> {
     const { id } = entry;
     const rest = packRest(entry, this.#clock.wallMs());
-    const asked = { key, id, ttlMs: wholeMs(entry.ttlMs), rest };
+    const asked = { key, id, ttlMs: wholeMs(entry.ttlMs), rest, fenced: this.#settings.fencing };
     let outcome: Outcome;
     try {
       for (let tries = 1; ; tries++) {
         const letting = this.#letting.get(id);
         if (letting !== undefined) await letting;
         this.#waiters.asks(id);
-        outcome = await acquire(this.#fleet, this.#clock, { ...asked, number: this.#number() });
+        outcome = await acquire(this.#fleet, this.#clock, { ...asked, number: this.#numbers.next() });
         if (outcome.kind === "busy") this.#letGo(id, outcome.over);
         const collided = outcome.kind === "busy" && outcome.holder === null;
         if (!collided || entry.onlyIfGranted !== true || tries === collisionTries) break;
@@ -185,6 +187,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     }
     if (outcome.kind === "granted") {
       this.#waiters.leave(id);
+      this.#numbers.raise(outcome.seq);
       this.#granted.set(id, rest);
       return { self: ownEntry(entry, outcome.seq, outcome.lifeMs), ahead: nothingAhead };
     }
@@ -197,14 +200,6 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   #letGo(id: string, over: Promise<void>): void {
     this.#letting.set(id, over);
     void over.then(() => this.#letting.get(id) === over && this.#letting.delete(id));
-  }
-
-  /** What tells one life of an entry from another where there are no tokens: the clock, but never the same twice. */
-  #number(): bigint | null {
-    if (this.#settings.fencing) return null;
-    const now = BigInt(Math.floor(this.#clock.wallMs())) * 1000n;
-    this.#lastNumber = now > this.#lastNumber ? now : this.#lastNumber + 1n;
-    return this.#lastNumber;
   }
 
   /** Where a waiter stands. The seq is only known to be above that of the holder: it gets another one when it is granted. */

@@ -33,7 +33,7 @@ export interface RedlockSettings {
    */
   readonly quarantineMs?: number | undefined;
   /**
-   * Whether locks get a token, for the price of one more round trip.
+   * Whether locks get a token, now and then for the price of one more round trip.
    * @default true
    */
   readonly fencing?: boolean | undefined;

@@ -119,9 +119,11 @@ export class Node {
     const loaded = [callsScript, ...shortScripts].map((script) =>
       this.link.send("SCRIPT", ["LOAD", script]).catch(() => null),
     );
+    const askedAt = clock.now();
     const [identity] = await Promise.all([identify(this.link), ...loaded]);
     if (connection !== this.#connection || this.#closed) return;
     const now = clock.now();
+    if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, now);
     this.#countsFrom = Math.max(
       this.#countsFrom === Number.POSITIVE_INFINITY ? now : this.#countsFrom,
       countsFrom(identity, this.#known, now, quarantineMs),
@@ -182,6 +184,7 @@ export class Node {
     this.#sent.set(batch, sentAt);
     this.link.send(short.command, short.words).then(
       (reply) => {
+        if (short.read === null) return this.#answered(batch, reply, sentAt);
         const answer = short.read(reply, this.link);
         if (!(answer instanceof Promise)) return this.#answeredShort(batch, answer);
         answer.then(
