@@ -20,20 +20,29 @@ class HandNode implements Link {
   readonly library = "ioredis";
   readonly cluster = false;
   readonly inOrder = true;
-  readonly isReady = true;
+  isReady: boolean;
   readonly lastError = null;
   readonly sent: Sent[] = [];
   readonly #upSeconds: number;
+  #onReady = (): void => {};
 
-  constructor(upSeconds: number) {
+  constructor(upSeconds: number, isReady: boolean) {
     this.#upSeconds = upSeconds;
+    this.isReady = isReady;
+  }
+
+  /** The connection stands, if it did not. */
+  connect(): void {
+    this.isReady = true;
+    this.#onReady();
   }
 
   canSend(): boolean {
     return true;
   }
   start(onReady: () => void): void {
-    onReady();
+    this.#onReady = onReady;
+    if (this.isReady) onReady();
   }
   send(command: string, words: readonly string[]): Promise<unknown> {
     if (command === "INFO") {
@@ -77,12 +86,10 @@ const entry: NewEntry = {
   ttlMs: 10_000,
 };
 
-/** A backend on so many nodes. Without tokens its attempts are plain SETs. The last node may have been up for less than the others. */
-async function open(count: number, { fencing = false, lastUpSeconds = 1_000 } = {}) {
-  const nodes = Array.from(
-    { length: count },
-    (_, index) => new HandNode(index === count - 1 ? lastUpSeconds : 1_000),
-  );
+/** A backend on so many nodes. Without tokens its attempts are plain SETs. The last node may be new, or not yet connected. */
+async function open(count: number, { fencing = false, lastUpSeconds = 1_000, lastIsReady = true } = {}) {
+  const nodes = Array.from({ length: count - 1 }, () => new HandNode(1_000, true));
+  nodes.push(new HandNode(lastUpSeconds, lastIsReady));
   const places = nodes.map((link, index) => ({ label: `node ${index}`, link }));
   const clock = new ManualClock();
   const settings = { prefix: "lock:", deadlineMs: 1_000, quarantineMs: 60_000, fencing, clock };
@@ -143,6 +150,22 @@ describe("an attempt", () => {
     expect(nodes.map((node) => node.last().command)).toEqual(["SET", "SET", "SET"]);
     for (const node of nodes) node.last().answer(null);
     expect((await second)?.ahead.count).toBe(0);
+  });
+
+  it("in vain is taken back after it was made on a node that is just connecting", async () => {
+    const { backend, nodes } = await open(3, { lastIsReady: false });
+    const [a, b, late] = nodes;
+    const asked = backend.append("a", { ...entry, onlyIfGranted: true });
+    await settle();
+    for (const node of [a, b]) node?.last().answer(theirs);
+    await settle();
+    for (const node of [a, b]) node?.last().answer(5_000);
+    expect(await asked).toBeNull();
+    expect(late?.sent).toEqual([]);
+    late?.connect();
+    await settle();
+    expect(late?.sent.map(({ command }) => command)).toEqual(["SET", "EVALSHA"]);
+    expect(late?.last().words.slice(5)).toEqual(["d", "one", "", "0"]);
   });
 
   it("whose nodes answer after the deadline is refused, and what they may have is owed", async () => {

@@ -68,16 +68,17 @@ export function acquire(fleet: Fleet, clock: Clock, asked: Asked): Promise<Outco
 function letGo(fleet: Fleet, nodes: readonly Node[], key: string, id: string): Promise<void> {
   return new Promise((resolve) => {
     const owed = { key, id, seq: "" };
-    const there = nodes.filter((node) => node.isUp);
-    let left = there.length;
+    let left = 0;
     const done = (): void => {
       left -= 1;
       if (left === 0) resolve();
     };
-    for (const node of nodes) if (!node.isUp) node.owe(owed);
-    if (left === 0) return resolve();
-    for (const node of there) {
-      fleet.callOne(node, "remove", [key], [id, "", "0"], { owed, answered: done, failed: done });
+    for (const node of nodes) if (node.isUp) left += 1;
+    if (left === 0) resolve();
+    for (const node of nodes) {
+      // One that is just connecting may still have the attempt before it: it hears this after that.
+      const over = node.isUp ? done : (): void => {};
+      fleet.callOne(node, "remove", [key], [id, "", "0"], { owed, answered: over, failed: over });
     }
   });
 }

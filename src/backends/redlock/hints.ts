@@ -1,4 +1,4 @@
-/** Listens on one of the nodes for releases of the locks that somebody here waits for; whatever is missed is looked up. */
+/** Listens on one of the nodes for releases of the locks that somebody here waits for or holds; whatever is missed is looked up. */
 import type { Clock, Random, Timer } from "../../core/clock.ts";
 import type { Listening } from "../redis/link.ts";
 import type { Node } from "./node.ts";
@@ -9,6 +9,9 @@ const lingerMs = 1_000;
 /** How often the server is asked whether it still answers, in milliseconds. */
 const pingMs = 3_000;
 
+/** Why a channel is wanted. */
+export type Reason = "waiting" | "holding";
+
 /** What one client listens for. */
 export class Hints {
   readonly #nodes: readonly Node[];
@@ -17,6 +20,7 @@ export class Hints {
   readonly #onHint: (key: string, id: string | null) => void;
   /** Each channel that is wanted, or was a moment ago; true once it stands. */
   readonly #channels = new Map<string, boolean>();
+  readonly #wanted: Readonly<Record<Reason, Set<string>>> = { waiting: new Set(), holding: new Set() };
   readonly #unwanted = new Map<string, Timer>();
   #listening: Listening | null = null;
   #next: number;
@@ -38,7 +42,8 @@ export class Hints {
   }
 
   /** Wants to be told of releases of a lock. */
-  want(key: string): void {
+  want(key: string, reason: Reason): void {
+    this.#wanted[reason].add(key);
     this.#unwanted.get(key)?.cancel();
     this.#unwanted.delete(key);
     if (this.#closed || this.#channels.has(key)) return;
@@ -48,7 +53,9 @@ export class Hints {
   }
 
   /** Does not want it any more. */
-  unwant(key: string): void {
+  unwant(key: string, reason: Reason): void {
+    this.#wanted[reason].delete(key);
+    if (this.#wanted.waiting.has(key) || this.#wanted.holding.has(key)) return;
     if (!this.#channels.has(key) || this.#unwanted.has(key)) return;
     const timer = this.#clock.after(lingerMs, () => {
       this.#unwanted.delete(key);

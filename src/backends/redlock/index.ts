@@ -10,7 +10,8 @@ import { type Place, RedlockBackend, type Settings } from "./backend.ts";
 import { connectMs } from "./fleet.ts";
 import { readRedlockUrl } from "./url.ts";
 
-export { RedlockBackend, redlockTraits } from "./backend.ts";
+export { RedlockBackend } from "./backend.ts";
+export { redlockTraits } from "./traits.ts";
 export type { RedisClient } from "../redis/index.ts";
 
 /** What is the same for clients that are handed in and for a URL. Give all clients of the same locks the same. */

@@ -10,7 +10,7 @@ import { asText, type Link } from "../redis/link.ts";
 import { ServerClock } from "../redis/server-clock.ts";
 import { countsFrom, identify, type Known } from "./admission.ts";
 import { Batch } from "./batch.ts";
-import { type Debt, Debts } from "./debts.ts";
+import { Debts } from "./debts.ts";
 import { redlockError } from "./failures.ts";
 import { callsScript } from "./scripts.ts";
 import { type Short, shortScripts } from "./short.ts";
@@ -133,11 +133,6 @@ export class Node {
     this.#payDebts();
     this.flush();
     for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-
-  /** Notes a release that it has to hear when it is back. */
-  owe(debt: Debt): void {
-    this.#debts.owe(debt);
   }
 
   #payDebts(): void {
