@@ -72,12 +72,19 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
         new Node(index, places.length, label, link, { clock, deadlineMs, quarantineMs }),
     );
     this.#fleet = new Fleet(nodes, clock, deadlineMs);
-    this.#hints = new Hints(nodes, clock, random, (key, id) => {
-      this.#waiters.hint(key, id);
-      this.#holdings.hint(key, id);
+    this.#hints = new Hints(nodes, clock, random, {
+      hint: (key, id) => {
+        this.#waiters.hint(key, id);
+        this.#holdings.hint(key, id);
+      },
+      stands: (key, node) => {
+        // What was told before is lost: look.
+        this.#waiters.hint(key, null);
+        this.#holdings.stands(key, node);
+      },
     });
     this.#waiters = new Waiters(clock, random, this.#hints);
-    this.#holdings = new Holdings(clock, this.#hints);
+    this.#holdings = new Holdings(clock, this.#hints, settings.prefix);
     this.#requests = new Requests({
       fleet: this.#fleet,
       clock,

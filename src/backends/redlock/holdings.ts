@@ -4,6 +4,8 @@
  */
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { Hints } from "./hints.ts";
+import { evictedKeyOf } from "./keys.ts";
+import type { Node } from "./node.ts";
 
 /** After how long a holder listens for its eviction, in milliseconds: what is held for less is not worth a subscription. */
 const settledMs = 250;
@@ -24,6 +26,7 @@ interface Holding {
 export class Holdings {
   readonly #clock: Clock;
   readonly #hints: Hints;
+  readonly #prefix: string;
   readonly #byId = new Map<string, Holding>();
   /** Those that listen, by key. */
   readonly #listening = new Map<string, string>();
@@ -31,12 +34,13 @@ export class Holdings {
   #fresh: string[] = [];
   #older: string[] = [];
   #timer: Timer | null = null;
-  /** Called with an entry that was evicted, or may have been. */
+  /** Called with an entry that was evicted. */
   onEvicted: ((queue: string, id: string) => void) | null = null;
 
-  constructor(clock: Clock, hints: Hints) {
+  constructor(clock: Clock, hints: Hints, prefix: string) {
     this.#clock = clock;
     this.#hints = hints;
+    this.#prefix = prefix;
   }
 
   has(id: string): boolean {
@@ -87,14 +91,26 @@ export class Holdings {
     this.#hints.want(holding.key, "holding");
   }
 
-  /** An entry was taken out of a lock, and it was not its owner's release if it is still held here; null: it may have been. */
-  hint(key: string, id: string | null): void {
-    const held = this.#listening.get(key) ?? id;
-    if (held === null || (id !== null && id !== held) || !this.#byId.has(held)) return;
-    this.#clock.after(evictionMs, () => {
-      const holding = this.#byId.get(held);
-      if (holding !== undefined) this.onEvicted?.(holding.queue, held);
-    });
+  /** An entry was taken out of a lock: if it is still held here, it was not its owner who did it. */
+  hint(key: string, id: string): void {
+    if (this.#byId.get(id)?.key !== key) return;
+    this.#clock.after(evictionMs, () => this.#tell(id));
+  }
+
+  /** A node tells of evictions from now on: it is asked whether there was one before. */
+  stands(key: string, node: Node): void {
+    const id = this.#listening.get(key);
+    if (id === undefined) return;
+    node.link.send("GET", [evictedKeyOf(this.#prefix, id)]).then(
+      (mark) => mark !== null && this.#tell(id),
+      // The next renewal says it.
+      () => {},
+    );
+  }
+
+  #tell(id: string): void {
+    const holding = this.#byId.get(id);
+    if (holding !== undefined) this.onEvicted?.(holding.queue, id);
   }
 
   close(): void {
