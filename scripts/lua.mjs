@@ -40,7 +40,7 @@ const recipes = [
       {
         name: "acquire",
         made: ["values", "acquire"],
-        end: "return acquire(KEYS[2], ARGV[1], ARGV[2], '', ARGV[3])\n",
+        end: "return { nowUs, acquire(KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], '1') }\n",
       },
       { name: "store", made: ["values", "store"], end: "return store(KEYS[2], ARGV[1], ARGV[2])\n" },
       { name: "release", made: ["release"], end: "" },

@@ -70,7 +70,7 @@ export const suite = {
         return { pair_us: await pairMicros(() => request("pair", idle), { warmUpMs: 1, measureMs }) };
       },
     },
-    pairs256: { run: measureThroughput },
+    pairs256: { run: (subject, budget) => throughputAfter(subject, budget, warmPairs256) },
     loop: {
       deadlineMs: 120_000,
       run: async (_subject, budget, job) => {
@@ -420,8 +420,13 @@ function contextOf({ context }) {
   return { port: Number(port), brokerPort: 0 };
 }
 
-/** 256 pairs under way all the time, each on a name of its own. @param {Pick<Subject, "request">} subject @param {Budget} budget */
-export async function measureThroughput({ request }, { measureMs }) {
+/**
+ * 256 pairs under way all the time, each on a name of its own.
+ * @param {Pick<Subject, "request">} subject
+ * @param {Budget} budget
+ * @param {number} warm so many pairs come first
+ */
+export async function throughputAfter({ request }, { measureMs }, warm) {
   const run = async (/** @type {(pairs: number) => boolean} */ goesOn) => {
     let pairs = 0;
     const loop = async (/** @type {number} */ index) => {
@@ -437,7 +442,7 @@ export async function measureThroughput({ request }, { measureMs }) {
     const elapsedMs = performance.now() - start;
     return { pairs_256: (pairs * 1000) / elapsedMs, cpu_us_per_pair_256: (user + system) / pairs };
   };
-  await run((pairs) => pairs < warmPairs256);
+  await run((pairs) => pairs < warm);
   const until = performance.now() + 2 * measureMs;
   return run(() => performance.now() < until);
 }

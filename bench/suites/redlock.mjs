@@ -1,13 +1,15 @@
 /**
  * Locks on five independent Redis servers: holdfast with and without tokens, against the libraries of Node.js, and against
  * the least that could do it on the same client: SET NX PX on all, decided at the third answer, and a script that releases.
+ * The same on bare sockets shows what the client takes.
  */
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
+import { connect as connectSocket } from "node:net";
 import { drainFleet } from "../fleet.mjs";
 import { idle, pairMicros } from "../workloads.mjs";
 import { startRedis } from "../../scripts/lib/redis-servers.mjs";
-import { measureThroughput } from "./redis.mjs";
+import { throughputAfter } from "./redis.mjs";
 
 /** @import { Contender, Suite } from "../types.ts" */
 
@@ -21,6 +23,7 @@ const load = createRequire(import.meta.url);
 const nodes = 5;
 const quorum = 3;
 const ttlMs = 10_000;
+const shortTtlMs = 200;
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
@@ -29,6 +32,9 @@ function connections(/** @type {Context} */ { ports }, options = {}) {
   const { Redis } = load("ioredis");
   return ports.map((port) => new Redis(port, "127.0.0.1", options));
 }
+
+/** How many pairs until the code of all contenders is compiled: each is ten commands. */
+const warmPairs = 1_500;
 
 /** How fast a peer tries again where it can be told, for the drain: its own setting would mostly measure its sleep. */
 const quickly = { retryCount: 100_000, retryDelay: 10, retryJitter: 5 };
@@ -51,11 +57,14 @@ export const suite = {
 
   measurements: {
     pair: {
-      run: async ({ request }, budget) => ({
-        pair_us: await pairMicros(() => request("pair", idle), budget),
-      }),
+      run: async ({ request }, { measureMs }) => {
+        for (let pair = 0; pair < warmPairs; pair++) await request("pair", idle);
+        return {
+          pair_us: await pairMicros(() => request("pair", idle), { warmUpMs: 0, measureMs: 2 * measureMs }),
+        };
+      },
     },
-    pairs256: { run: measureThroughput },
+    pairs256: { run: (subject, budget) => throughputAfter(subject, budget, warmPairs) },
     drain: {
       deadlineMs: 120_000,
       run: async (_subject, _budget, job) => {
@@ -64,6 +73,7 @@ export const suite = {
       },
     },
   },
+  quickRounds: 2,
 
   contenders: [
     holdfast("holdfast", false),
@@ -86,25 +96,40 @@ export const suite = {
       },
     },
     {
-      // No drain: its attempts are in the way of one another until their ttl ends.
+      name: "set-nx on bare sockets",
+      measurements: ["pair"],
+      open: openBare,
+    },
+    {
       name: "redlock@5",
       measurements: alone,
-      async open(context) {
-        const { default: Redlock } = load("redlock-5");
-        return byAcquire(new Redlock(connections(context), quickly));
-      },
+      onceInQuick: ["pairs256"],
+      open: async (context) => openRedlock5(context, ttlMs),
+    },
+    {
+      // Its attempts in vain are in the way of one another until their ttl ends: with that of the others it would take minutes.
+      name: "redlock@5, ttl 0.2 s",
+      measurements: [],
+      fullOnly: ["drain"],
+      open: async (context) => openRedlock5(context, shortTtlMs),
     },
     {
       name: "@sesamecare-oss/redlock",
-      measurements: alone,
-      async open(context) {
-        const { Redlock } = load("@sesamecare-oss/redlock");
-        return byAcquire(new Redlock(connections(context), quickly));
-      },
+      measurements: ["pair"],
+      fullOnly: ["pairs256"],
+      open: async (context) => openSesamecare(context, ttlMs),
+    },
+    {
+      // The same.
+      name: "@sesamecare-oss/redlock, ttl 0.2 s",
+      measurements: [],
+      fullOnly: ["drain"],
+      open: async (context) => openSesamecare(context, shortTtlMs),
     },
     {
       name: "redlock@4",
       measurements: all,
+      onceInQuick: all,
       async open(context) {
         const Redlock = load("redlock-4");
         const redlock = new Redlock(connections(context), quickly);
@@ -120,6 +145,7 @@ export const suite = {
     {
       name: "redis-semaphore",
       measurements: all,
+      onceInQuick: ["pairs256", "drain"],
       async open(context) {
         const { RedlockMutex } = load("redis-semaphore");
         const clients = connections(context);
@@ -136,7 +162,9 @@ export const suite = {
     },
     {
       name: "redlock-universal",
-      measurements: alone,
+      measurements: ["pair"],
+      fullOnly: ["pairs256", "drain"],
+      onceInQuick: ["pair"],
       async open(context) {
         const { createRedlock, IoredisAdapter } = await import("redlock-universal");
         const adapters = connections(context).map((client) => new IoredisAdapter(client));
@@ -161,8 +189,13 @@ export const suite = {
   ratios: {
     ...ratiosOf("holdfast", ""),
     ...ratiosOf("holdfast, with tokens", "_fenced"),
-    // Of the others, two do not come to an end, and one is far behind.
-    drain_4x8_vs_best_peer: ratio("holdfast", "drain_ms_4x8", ["redlock@4", "redis-semaphore"]),
+    drain_4x8_vs_best_peer: ratio("holdfast", "drain_ms_4x8", [
+      "redlock@4",
+      "redis-semaphore",
+      "redlock@5, ttl 0.2 s",
+      "@sesamecare-oss/redlock, ttl 0.2 s",
+      "redlock-universal",
+    ]),
   },
 
   async setup() {
@@ -184,6 +217,7 @@ function holdfast(name, fencing) {
   return {
     name,
     measurements: all,
+    onceInQuick: ["pairs256", "drain"],
     async open(context) {
       const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
       const [{ connect }, { redlockBackend }] = await Promise.all([
@@ -204,15 +238,72 @@ function holdfast(name, fencing) {
   };
 }
 
-/** What redlock 5 and its fork have in common. @param {any} redlock @returns {Subject} */
-function byAcquire(redlock) {
+/** @param {Context} context @param {number} lifeMs */
+function openRedlock5(context, lifeMs) {
+  const { default: Redlock } = load("redlock-5");
+  return byAcquire(new Redlock(connections(context), quickly), lifeMs);
+}
+
+/** @param {Context} context @param {number} lifeMs */
+function openSesamecare(context, lifeMs) {
+  const { Redlock } = load("@sesamecare-oss/redlock");
+  return byAcquire(new Redlock(connections(context), quickly), lifeMs);
+}
+
+/** What redlock 5 and its fork have in common. @param {any} redlock @param {number} lifeMs @returns {Subject} */
+function byAcquire(redlock, lifeMs) {
   return {
     request: async (name, run) => {
-      const lock = await redlock.acquire([name], ttlMs);
+      const lock = await redlock.acquire([name], lifeMs);
       await run();
       await lock.release();
     },
   };
+}
+
+/** The floor without a client: one line of text for each answer is all that it reads. @param {Context} context @returns {Promise<Subject>} */
+async function openBare({ ports }) {
+  const sockets = ports.map(bareSocket);
+  const digests = await Promise.all(sockets.map((send) => send(words("SCRIPT", "LOAD", releaseIfMine))));
+  const digest = digests[0]?.split("\r\n")[1] ?? "";
+  return {
+    request: async (name, run) => {
+      const value = randomBytes(16).toString("hex");
+      const set = words("SET", name, value, "PX", String(ttlMs), "NX");
+      await majority(sockets, (send) => send(set), "+OK\r\n");
+      await run();
+      const release = words("EVALSHA", digest, "1", name, value);
+      await majority(sockets, (send) => send(release), ":1\r\n");
+    },
+  };
+}
+
+/** A command as it travels. @param {readonly string[]} parts */
+function words(...parts) {
+  return `*${parts.length}\r\n${parts.map((part) => `$${part.length}\r\n${part}\r\n`).join("")}`;
+}
+
+/** Sends commands one after the other; an answer is one line, or a text of a given length. @param {number} port */
+function bareSocket(port) {
+  /** @type {((answer: string) => void)[]} */
+  const asked = [];
+  let heard = "";
+  const socket = connectSocket({ port, host: "127.0.0.1", noDelay: true });
+  socket.setEncoding("latin1");
+  socket.on("data", (/** @type {string} */ text) => {
+    heard += text;
+    for (;;) {
+      const [answer] = /^(?:\$\d+\r\n)?[^\r]*\r\n/.exec(heard) ?? [];
+      if (answer === undefined) return;
+      heard = heard.slice(answer.length);
+      asked.shift()?.(answer);
+    }
+  });
+  return (/** @type {string} */ command) =>
+    new Promise((/** @type {(answer: string) => void} */ resolve) => {
+      asked.push(resolve);
+      socket.write(command, "latin1");
+    });
 }
 
 /**

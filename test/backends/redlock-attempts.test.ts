@@ -12,23 +12,47 @@ interface Sent {
   answer(reply: unknown): void;
 }
 
+/** What the clocks of the nodes say, in milliseconds. */
+const nodeMs = 1_794_800_000_000;
+
 /** A node that answers nothing by itself but who it is. */
 class HandNode implements Link {
   readonly library = "ioredis";
   readonly cluster = false;
   readonly inOrder = true;
-  readonly isReady = true;
+  isReady: boolean;
   readonly lastError = null;
   readonly sent: Sent[] = [];
+  readonly #upSeconds: number;
+  #onReady = (): void => {};
+
+  constructor(upSeconds: number, isReady: boolean) {
+    this.#upSeconds = upSeconds;
+    this.isReady = isReady;
+  }
+
+  /** The connection stands, if it did not. */
+  connect(): void {
+    this.isReady = true;
+    this.#onReady();
+  }
 
   canSend(): boolean {
     return true;
   }
   start(onReady: () => void): void {
-    onReady();
+    this.#onReady = onReady;
+    if (this.isReady) onReady();
   }
   send(command: string, words: readonly string[]): Promise<unknown> {
-    if (command === "INFO") return Promise.resolve("run_id:abc\r\nuptime_in_seconds:1000\r\n");
+    if (command === "INFO") {
+      const info = [
+        "run_id:abc",
+        `uptime_in_seconds:${this.#upSeconds}`,
+        `server_time_usec:${nodeMs * 1000}`,
+      ];
+      return Promise.resolve(`${info.join("\r\n")}\r\n`);
+    }
     if (command === "SCRIPT") return Promise.resolve("");
     return new Promise((resolve) => {
       this.sent.push({ command, words, answer: resolve });
@@ -62,15 +86,24 @@ const entry: NewEntry = {
   ttlMs: 10_000,
 };
 
-/** A backend without tokens on so many nodes: its attempts are plain SETs. */
-async function open(count: number) {
-  const nodes = Array.from({ length: count }, () => new HandNode());
+/** A backend on so many nodes. Without tokens its attempts are plain SETs. The last node may be new, or not yet connected. */
+async function open(count: number, { fencing = false, lastUpSeconds = 1_000, lastIsReady = true } = {}) {
+  const nodes = Array.from({ length: count - 1 }, () => new HandNode(1_000, true));
+  nodes.push(new HandNode(lastUpSeconds, lastIsReady));
   const places = nodes.map((link, index) => ({ label: `node ${index}`, link }));
   const clock = new ManualClock();
-  const settings = { prefix: "lock:", deadlineMs: 1_000, quarantineMs: 0, fencing: false, clock };
+  const settings = { prefix: "lock:", deadlineMs: 1_000, quarantineMs: 60_000, fencing, clock };
   const backend = new RedlockBackend(places, settings);
   await backend.ready();
   return { backend, nodes, clock };
+}
+
+/** The token that is proposed: 20 ms more than what the clocks of the nodes say. */
+const proposed = (nodeMs + 20) * 1000;
+
+/** An answer of a script, which says what time it is. */
+function said(answer: string): readonly unknown[] {
+  return [String(nodeMs * 1000), answer];
 }
 
 const theirs = "somebody";
@@ -119,6 +152,22 @@ describe("an attempt", () => {
     expect((await second)?.ahead.count).toBe(0);
   });
 
+  it("in vain is taken back after it was made on a node that is just connecting", async () => {
+    const { backend, nodes } = await open(3, { lastIsReady: false });
+    const [a, b, late] = nodes;
+    const asked = backend.append("a", { ...entry, onlyIfGranted: true });
+    await settle();
+    for (const node of [a, b]) node?.last().answer(theirs);
+    await settle();
+    for (const node of [a, b]) node?.last().answer(5_000);
+    expect(await asked).toBeNull();
+    expect(late?.sent).toEqual([]);
+    late?.connect();
+    await settle();
+    expect(late?.sent.map(({ command }) => command)).toEqual(["SET", "EVALSHA"]);
+    expect(late?.last().words.slice(5)).toEqual(["d", "one", "", "0"]);
+  });
+
   it("whose nodes answer after the deadline is refused, and what they may have is owed", async () => {
     const { backend, nodes, clock } = await open(3);
     const asked = backend.append("a", entry);
@@ -140,5 +189,87 @@ describe("an attempt", () => {
     clock.block(60);
     nodes[0]?.last().answer(null);
     await expect(asked).rejects.toThrow(/agreed later than the ttl of 40 ms allows/);
+  });
+});
+
+describe("an attempt with a token", () => {
+  it("needs one trip if a majority takes the one that is proposed", async () => {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const asked = backend.append("a", entry);
+    await settle();
+    expect(nodes.map((node) => node.last().words[6])).toEqual(nodes.map(() => String(proposed)));
+    nodes[0]?.last().answer(said("+"));
+    nodes[2]?.last().answer(said("+"));
+    expect(await asked).toMatchObject({ self: { seq: BigInt(proposed) } });
+    expect(nodes.map((node) => node.sent.length)).toEqual([1, 1, 1]);
+  });
+
+  it("needs another one if it was too low, and proposes more than that the next time", async () => {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const asked = backend.append("a", entry);
+    await settle();
+    const known = proposed + 1_000_000;
+    nodes[0]?.last().answer(said("+"));
+    nodes[1]?.last().answer(said(`+${known}`));
+    await settle();
+    const stores = nodes.map((node) => node.last().words);
+    expect(stores.map((words) => words.slice(4))).toEqual(stores.map(() => ["one", String(known + 1)]));
+    for (const node of nodes) node.last().answer("+9999");
+    expect(await asked).toMatchObject({ self: { seq: BigInt(known + 1) } });
+    void backend.append("b", { ...entry, id: "two" });
+    await settle();
+    expect(nodes[1]?.last().words[6]).toBe(String(known + 2));
+  });
+
+  it("does not count who may have forgotten a larger one, though a majority has the lock", async () => {
+    const { backend, nodes } = await open(3, { fencing: true, lastUpSeconds: 1 });
+    const asked = backend.append("a", entry);
+    await settle();
+    nodes[2]?.last().answer(said("+"));
+    nodes[0]?.last().answer(said("+"));
+    nodes[1]?.last().answer(said(`+${proposed}`));
+    await settle();
+    for (const node of nodes) expect(node.last().words.slice(4)).toEqual(["one", String(proposed + 1)]);
+    for (const node of nodes) node.last().answer("+9999");
+    expect(await asked).toMatchObject({ self: { seq: BigInt(proposed + 1) } });
+  });
+
+  it("frees what a slow node still had of an earlier one: it would be neither renewed nor released there", async () => {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const asked = backend.append("a", entry);
+    await settle();
+    for (const node of nodes.slice(0, 2)) node.last().answer(said("+"));
+    expect(await asked).toMatchObject({ self: { seq: BigInt(proposed) } });
+    nodes[2]?.last().answer(said("=t17 5000"));
+    await settle();
+    expect(nodes[2]?.last().words.slice(5)).toEqual(["d", "one", "17", "0"]);
+  });
+
+  it("finds an entry that stands, and frees what it has just taken beside it", async () => {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const asked = backend.append("a", entry);
+    await settle();
+    nodes[0]?.last().answer(said("=t17 5000"));
+    nodes[1]?.last().answer(said("=t17 6000"));
+    await settle();
+    expect(nodes[2]?.sent[1]?.words.slice(5)).toEqual(["d", "one", String(proposed), "0"]);
+    for (const node of nodes) expect(node.last().words.slice(4)).toEqual(["one", "17"]);
+    nodes[0]?.last().answer("+5000");
+    nodes[1]?.last().answer("+6000");
+    expect(await asked).toMatchObject({ self: { seq: 17n, expiresInMs: 4_999 } });
+  });
+
+  it("believes no longer than those do that count", async () => {
+    const { backend, nodes } = await open(3, { fencing: true, lastUpSeconds: 1 });
+    const asked = backend.append("a", entry);
+    await settle();
+    nodes[2]?.last().answer(said("+"));
+    nodes[0]?.last().answer(said("=t17 5000"));
+    nodes[1]?.last().answer(said("=t17 6000"));
+    await settle();
+    nodes[2]?.last().answer("+10000");
+    nodes[0]?.last().answer("+5000");
+    nodes[1]?.last().answer("+6000");
+    expect(await asked).toMatchObject({ self: { expiresInMs: 4_999 } });
   });
 });

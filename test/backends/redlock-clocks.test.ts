@@ -166,7 +166,7 @@ describe("nodes that are restarted without their data", () => {
     const [a, b] = [manager(settings), manager(settings)];
     const lock = await retried(() => a.acquire("q", { ttl: "4s", renew: false }));
     await retried(() => b.tryAcquire("other", { ttl: "1s" }));
-    for (const node of [0, 1, 2]) await restart(node);
+    await Promise.all([0, 1, 2].map(restart));
     let tries = 0;
     while (lock.held) {
       const rival = await b.tryAcquire("q", { ttl: "1s" }).catch((error: unknown) => {

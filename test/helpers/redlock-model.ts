@@ -12,19 +12,30 @@ export interface ModelNode {
 /** How the nodes behave: as they should, or with one mistake. */
 export type Mistake =
   | "none"
+  | "takes a proposal without looking"
   | "stores without looking"
   | "stores for anybody"
   | "counter dies with the lock"
   | "no quarantine";
 
-/** Phase one on a node: the number that it notes if it is free or ours; null if somebody else has it. */
-export function take(node: ModelNode, owner: number, mistake: Mistake = "none"): number | null {
+/** How far above all that a node knows a proposal may be. */
+const farthest = 1_000_000;
+
+/** Phase one on a node: the number that it has if it is free or ours, the proposed one if it can; null if somebody else has it. */
+export function take(
+  node: ModelNode,
+  owner: number,
+  proposal: number,
+  mistake: Mistake = "none",
+): number | null {
   if (node.owner === owner) return node.number;
   if (node.owner !== null) return null;
+  const counter = Math.max(mistake === "counter dies with the lock" ? 0 : node.counter, node.clock);
   node.owner = owner;
-  node.number = Math.max(node.counter, node.clock);
-  if (mistake === "counter dies with the lock") node.number = node.clock;
-  node.isToken = false;
+  node.isToken = proposal > counter && proposal <= counter + farthest;
+  if (mistake === "takes a proposal without looking") node.isToken = proposal > 0;
+  node.number = node.isToken ? proposal : counter;
+  if (node.isToken) node.counter = Math.max(node.counter, proposal);
   return node.number;
 }
 
@@ -49,14 +60,16 @@ export function letGo(node: ModelNode, owner: number): boolean {
 /** How far a client has come with a node. */
 const [untouched, asked, tokenSent, left] = [0, 1, 2, 3];
 
-/** A node, and what the two clients have done with it and were answered in phase one: -1 is a no. */
+/** A node, and what the two clients have done with it and were answered in phase one: -1 is a no; and whether it was a token. */
 interface Column {
   readonly node: ModelNode;
   readonly reached: [number, number];
   readonly answer: [number, number];
+  readonly gotToken: [boolean, boolean];
 }
 
 interface ModelClient {
+  readonly proposal: number;
   /** 0 until phase one is decided. */
   token: number;
   stored: number;
@@ -75,21 +88,30 @@ interface World {
 const nodeCount = 3;
 const quorum = 2;
 
-function begin(events: number): World {
+function begin(events: number, proposals: readonly [number, number]): World {
   const columns = Array.from({ length: nodeCount }, (): Column => {
     const node = { owner: null, number: 0, isToken: false, counter: 0, clock: 1 };
-    return { node, reached: [untouched, untouched], answer: [-1, -1] };
+    return { node, reached: [untouched, untouched], answer: [-1, -1], gotToken: [false, false] };
   });
   const client = { token: 0, stored: 0, after: false, complete: false };
-  return { columns, clients: [{ ...client }, { ...client }], events };
+  const [first, second] = proposals;
+  return {
+    columns,
+    clients: [
+      { ...client, proposal: first },
+      { ...client, proposal: second },
+    ],
+    events,
+  };
 }
 
 function copy({ columns, clients, events }: World): World {
   return {
-    columns: columns.map(({ node, reached, answer }) => ({
+    columns: columns.map(({ node, reached, answer, gotToken }) => ({
       node: { ...node },
       reached: [...reached],
       answer: [...answer],
+      gotToken: [...gotToken],
     })),
     clients: [{ ...clients[0] }, { ...clients[1] }],
     events,
@@ -98,12 +120,14 @@ function copy({ columns, clients, events }: World): World {
 
 /** The same text for worlds that differ only in the order of their nodes. */
 function keyOf({ columns, clients, events }: World): string {
-  const texts = columns.map(({ node, reached, answer }) => {
+  const texts = columns.map(({ node, reached, answer, gotToken }) => {
     const { owner, number, isToken, counter, clock } = node;
     const value = owner === null ? [0, 0, 0] : [owner + 1, number + 8, isToken ? 1 : 0];
-    return String.fromCharCode(...value, counter + 8, clock + 8, ...reached, answer[0] + 8, answer[1] + 8);
+    const answers = [answer[0] + 8, answer[1] + 8, gotToken[0] ? 1 : 0, gotToken[1] ? 1 : 0];
+    return String.fromCharCode(...value, counter + 8, clock + 8, ...reached, ...answers);
   });
-  const ends = clients.flatMap(({ token, stored, after, complete }) => [
+  const ends = clients.flatMap(({ proposal, token, stored, after, complete }) => [
+    proposal,
     token + 8,
     stored,
     after ? 1 : 0,
@@ -137,8 +161,10 @@ function stepsOf(c: 0 | 1, n: number): readonly Step[] {
         const { columns, clients } = world;
         const begins = columns.every(({ reached }) => reached[c] === untouched);
         if (begins) clients[c].after = clients[c === 0 ? 1 : 0].complete;
-        at(world).answer[c] = take(at(world).node, c, mistake) ?? -1;
-        at(world).reached[c] = asked;
+        const { node, answer, reached, gotToken } = at(world);
+        answer[c] = take(node, c, clients[c].proposal, mistake) ?? -1;
+        gotToken[c] = answer[c] >= 0 && node.isToken;
+        reached[c] = asked;
       },
     },
     {
@@ -146,9 +172,18 @@ function stepsOf(c: 0 | 1, n: number): readonly Step[] {
       may: ({ columns, clients }) =>
         clients[c].token === 0 && columns.every(({ answer }, other) => other === n || answer[c] >= 0),
       happen: ({ columns, clients }) => {
-        clients[c].token =
-          Math.max(...columns.map(({ answer }, other) => (other === n ? -1 : answer[c]))) + 1;
-        for (const { answer } of columns) answer[c] = -1;
+        const heard = columns.filter((_, other) => other !== n);
+        const client = clients[c];
+        if (heard.every(({ gotToken }) => gotToken[c])) {
+          // All of them took what was proposed: there is no phase two.
+          client.token = client.proposal;
+          client.complete = true;
+          for (const { reached } of columns) if (reached[c] === asked) reached[c] = tokenSent;
+        } else client.token = Math.max(...heard.map(({ answer }) => answer[c])) + 1;
+        for (const { answer, gotToken } of columns) {
+          answer[c] = -1;
+          gotToken[c] = false;
+        }
       },
     },
     {
@@ -179,7 +214,8 @@ const happenings: Readonly<Record<Happening, (node: ModelNode, world: World, mis
   // Without its data. It counts again when its clock has passed all that it may have known.
   restart: (node, { clients }, mistake) => {
     Object.assign(node, { owner: null, counter: 0 });
-    if (mistake !== "no quarantine") node.clock = Math.max(node.clock, ...clients.map(({ token }) => token));
+    const known = clients.flatMap(({ token, proposal }) => [token, proposal]);
+    if (mistake !== "no quarantine") node.clock = Math.max(node.clock, ...known);
   },
   "clock forward": (node) => {
     node.clock += 2;
@@ -221,15 +257,36 @@ export interface Found {
   readonly violation: string | null;
 }
 
-/** Plays all orders of all steps, with so many happenings of these kinds, until something is wrong. */
-export function playAll(events: number, kinds: readonly Happening[], mistake: Mistake = "none"): Found {
+/** Plays all orders of all steps with each pair of proposals, and so many happenings of these kinds, until something is wrong. */
+export function playAll(
+  events: number,
+  kinds: readonly Happening[],
+  proposals: readonly (readonly [number, number])[],
+  mistake: Mistake = "none",
+): Found {
+  let [states, both] = [0, 0];
+  for (const pair of proposals) {
+    const found = playPair(events, kinds, pair, mistake);
+    states += found.states;
+    both += found.both;
+    if (found.violation !== null) return { states, both, violation: found.violation };
+  }
+  return { states, both, violation: null };
+}
+
+function playPair(
+  events: number,
+  kinds: readonly Happening[],
+  proposals: readonly [number, number],
+  mistake: Mistake,
+): Found {
   const nodes = Array.from({ length: nodeCount }, (_, n) => n);
   const steps = nodes.flatMap((n) => [
     ...stepsOf(0, n),
     ...stepsOf(1, n),
     ...kinds.map((kind) => happeningOf(kind, n)),
   ]);
-  const first = begin(events);
+  const first = begin(events, proposals);
   const seen = new Set([keyOf(first)]);
   const open: World[] = [first];
   let both = 0;

@@ -31,8 +31,14 @@ export class ServerClock {
 
   /** A moment of our clock as one of the server's, in whole milliseconds and never too early; null if nothing is known. */
   at(moment: number): number | null {
-    if (this.#ahead === null) return null;
-    return Math.ceil(moment + this.#ahead + Math.max(0, moment - this.#learntAt) * drift);
+    const ms = this.most(moment, Number.POSITIVE_INFINITY);
+    return ms === null ? null : Math.ceil(ms);
+  }
+
+  /** The same, not rounded; null, too, if nothing was heard of it for so many milliseconds. */
+  most(moment: number, freshMs: number): number | null {
+    const sinceMs = Math.max(0, moment - this.#learntAt);
+    return this.#ahead === null || sinceMs > freshMs ? null : moment + this.#ahead + sinceMs * drift;
   }
 }
 

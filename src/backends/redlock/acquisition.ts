@@ -1,10 +1,11 @@
 /**
  * One attempt to take a lock on a majority of nodes.
  *
- *  1. All nodes are asked at once; each that is free takes our value, with our ttl. What a node took of an earlier attempt
- *     of ours counts as taken. It is decided as soon as a majority agrees, or cannot any more.
- *  2. With tokens: t = more than the largest number that was heard, and each node that still has our value stores t
- *     unless it knows a larger number. Again a majority decides.
+ *  1. All nodes are asked at once; each that is free takes our value, with our ttl. With tokens we propose one, and a node
+ *     takes it along if it knows of none that is as large; else it says what it knows. What a node took of an earlier
+ *     attempt of ours counts as taken. It is decided as soon as a majority agrees, or cannot any more.
+ *  2. If no majority took the token that was proposed: t = more than the largest number that was heard, and each node that
+ *     still has our value stores t unless it knows a larger number. Again a majority decides.
  *  3. Granted if what is left of the ttl, counted from before the first call, is not used up. Else all nodes are told to
  *     let go, those too that have not answered.
  */
@@ -23,8 +24,9 @@ export interface Asked {
   readonly key: string;
   readonly id: string;
   readonly ttlMs: number;
-  /** The number of an entry without a token; null if it gets one. */
-  readonly number: bigint | null;
+  /** Its number: with fencing, the token that is proposed. */
+  readonly number: bigint;
+  readonly fenced: boolean;
   readonly rest: string;
 }
 
@@ -66,16 +68,17 @@ export function acquire(fleet: Fleet, clock: Clock, asked: Asked): Promise<Outco
 function letGo(fleet: Fleet, nodes: readonly Node[], key: string, id: string): Promise<void> {
   return new Promise((resolve) => {
     const owed = { key, id, seq: "" };
-    const there = nodes.filter((node) => node.isUp);
-    let left = there.length;
+    let left = 0;
     const done = (): void => {
       left -= 1;
       if (left === 0) resolve();
     };
-    for (const node of nodes) if (!node.isUp) node.owe(owed);
-    if (left === 0) return resolve();
-    for (const node of there) {
-      fleet.callOne(node, "remove", [key], [id, "", "0"], { owed, answered: done, failed: done });
+    for (const node of nodes) if (node.isUp) left += 1;
+    if (left === 0) resolve();
+    for (const node of nodes) {
+      // One that is just connecting may still have the attempt before it: it hears this after that.
+      const over = node.isUp ? done : (): void => {};
+      fleet.callOne(node, "remove", [key], [id, "", "0"], { owed, answered: over, failed: over });
     }
   });
 }
@@ -88,9 +91,12 @@ class Acquisition {
   readonly #reject: (error: unknown) => void;
   readonly #sentAt: number;
   readonly #others: Holder[] = [];
-  /** How many nodes had our value already, and the largest token that it had there. */
-  #found = 0;
+  /** How many nodes have our value with the number that we asked for. */
+  #stored = 0;
+  /** The nodes that had our value already, of an earlier attempt, and the largest token that it had there. */
+  readonly #found = new Set<Node>();
   #foundToken = 0n;
+  #granted = false;
   #lives: number[] = [];
   #highest = 0n;
   #ballot: Ballot | null = null;
@@ -116,16 +122,15 @@ class Acquisition {
   // 1. Take it.
 
   take(): void {
-    const { key, id, ttlMs, number, rest } = this.#asked;
+    const { key, id, ttlMs, number, rest, fenced } = this.#asked;
     const ballot = new Ballot(this.#fleet.nodes, {
       against: "impossible",
-      read: (answer, node) => this.#readTaken(answer, node),
+      read: (answer, node, counts) => this.#readTaken(answer, node, counts),
       decided: (decided) => this.#taken(decided),
     });
     this.#ballot = ballot;
-    const short =
-      number === null ? takeFenced(key, id, ttlMs, rest) : takePlain(key, id, ttlMs, number, rest);
-    const args = [id, String(ttlMs), number === null ? "" : String(number), rest];
+    const short = (fenced ? takeFenced : takePlain)(key, id, ttlMs, number, rest);
+    const args = [id, String(ttlMs), String(number), rest, fenced ? "1" : "0"];
     this.#fleet.call("acquire", [key], args, ballot, short);
     if (ttlMs * patience < this.#fleet.deadlineMs) {
       const late = redlockError(
@@ -136,19 +141,21 @@ class Acquisition {
     }
   }
 
-  #readTaken(answer: string, node: Node): Vote {
+  #readTaken(answer: string, node: Node, counts: boolean): Vote {
     const said = answer.slice(1);
     if (answer.startsWith("+")) {
       this.#learn(said);
-      this.#lives.push(this.#asked.ttlMs);
+      if (counts && said === "") this.#stored += 1;
+      if (counts) this.#lives.push(this.#asked.ttlMs);
       return "yes";
     }
     if (answer.startsWith("=")) {
       const [number = "0", pttl = "0"] = said.slice(1).split(" ");
       this.#learn(number);
-      this.#lives.push(leftMs(pttl));
-      this.#found += 1;
+      if (counts) this.#lives.push(leftMs(pttl));
+      this.#found.add(node);
       if (said.startsWith("t") && BigInt(number) > this.#foundToken) this.#foundToken = BigInt(number);
+      if (this.#granted) this.#takeOut([node], number);
       return "yes";
     }
     const other = readLook(said);
@@ -164,19 +171,25 @@ class Acquisition {
   #taken(ballot: Ballot): void {
     const { verdict, quorum } = ballot.tally;
     if (verdict !== "reached") return this.#giveUp(ballot);
-    const { number } = this.#asked;
-    // An entry that stands is found, not made anew: it keeps its number, once a majority has that.
-    if (this.#found >= quorum && this.#foundToken > 0n) this.#store(this.#foundToken, storeTries);
-    else if (number === null) this.#store(this.#nextToken(), storeTries);
-    // Lives of an earlier attempt have numbers of their own: all get the same.
-    else if (this.#found > 0) this.#store(number, 1);
-    else this.#conclude(number, quorum);
+    const { number, fenced } = this.#asked;
+    if (this.#found.size >= quorum && this.#foundToken > 0n) {
+      // An entry that stands is found, not made anew: it keeps its number, once a majority has that.
+      this.#takeOut(
+        this.#fleet.nodes.filter((node) => !this.#found.has(node)),
+        String(number),
+      );
+      this.#store(this.#foundToken, storeTries);
+    } else if (this.#stored >= quorum) this.#conclude(number, quorum);
+    else if (fenced) this.#store(this.#nextToken(), storeTries);
+    else this.#store(number, 1);
   }
 
   // 2. Give it a token.
 
   /** Above all that was heard, and by so much that a node does not know more only because it was asked a little later. */
   #nextToken(): bigint {
+    const { number } = this.#asked;
+    if (this.#stored > 0 && number > this.#highest) this.#highest = number;
     return this.#highest + 1n + BigInt(Math.ceil((this.#clock.now() - this.#sentAt) * 1000));
   }
 
@@ -185,10 +198,13 @@ class Acquisition {
     this.#lives = [];
     const ballot = new Ballot(this.#fleet.nodes, {
       against: "impossible",
-      read: (answer) => {
-        if (answer.startsWith("+")) this.#lives.push(leftMs(answer.slice(1)));
-        else this.#learn(answer.slice(1));
-        return answer.startsWith("+") ? "yes" : "no";
+      read: (answer, _node, counts) => {
+        if (!answer.startsWith("+")) {
+          this.#learn(answer.slice(1));
+          return "no";
+        }
+        if (counts) this.#lives.push(leftMs(answer.slice(1)));
+        return "yes";
       },
       decided: ({ tally }) => {
         if (tally.verdict === "reached") this.#conclude(token, tally.quorum);
@@ -206,6 +222,7 @@ class Acquisition {
     this.#timer?.cancel();
     const lifeMs = lifeOf(this.#lives, quorum);
     if (this.#clock.now() - this.#sentAt < lifeMs - marginMs(lifeMs)) {
+      this.#granted = true;
       return this.#resolve({ kind: "granted", seq, lifeMs });
     }
     void this.#letGo();
@@ -219,6 +236,14 @@ class Acquisition {
     if (tally.unable) return this.#reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
     const holder = holderOf(this.#others, tally.yes > 0 ? tally.quorum : tally.nodes - tally.quorum + 1);
     this.#resolve({ kind: "busy", holder, highest: this.#highest, over });
+  }
+
+  /** What some nodes have under another number than was granted would be neither renewed nor released there. */
+  #takeOut(nodes: readonly Node[], number: string): void {
+    const { key, id } = this.#asked;
+    for (const node of nodes) {
+      this.#fleet.callOne(node, "remove", [key], [id, number, "0"], { answered: () => {}, failed: () => {} });
+    }
   }
 
   #letGo(): Promise<void> {

@@ -8,6 +8,8 @@ export interface Identity {
   readonly runId: string;
   /** How long it has been up, in milliseconds and never too much; 0 if it does not say. */
   readonly upMs: number;
+  /** What its clock says, in milliseconds since 1970; null if it does not say. */
+  readonly wallMs: number | null;
   /** Whether all that it has acknowledged survives a restart. */
   readonly keeps: boolean;
 }
@@ -21,10 +23,12 @@ export interface Known {
 /** Asks a server who it is. */
 export async function identify(link: Link): Promise<Identity> {
   const info = readInfo(asText(await link.send("INFO", [])));
+  const wallUs = Number(info.get("server_time_usec") ?? 0);
   const keeps = info.get("aof_enabled") === "1" && (await syncsAlways(link));
   return {
     runId: info.get("run_id") ?? "",
     upMs: 1_000 * Math.max(0, Number(info.get("uptime_in_seconds") ?? 0)),
+    wallMs: wallUs > 0 ? wallUs / 1_000 : null,
     keeps,
   };
 }

@@ -7,8 +7,8 @@ import { Tally, type Vote } from "./quorum.ts";
 
 /** What a ballot is about. */
 export interface Question {
-  /** What an answer says. */
-  read(answer: string, node: Node): Vote;
+  /** What an answer says. Who does not count can still disagree. */
+  read(answer: string, node: Node, counts: boolean): Vote;
   /** Called once. What is decided is written in the tally. */
   decided(ballot: Ballot): void;
   /** What decides against it: that no majority can come about, that none may have (void votes may have been in favour), or all votes. */
@@ -35,10 +35,10 @@ export class Ballot {
   answered(index: number, answer: string): void {
     const node = this.#nodes[index];
     if (node === undefined) return;
-    const vote = this.#question.read(answer, node);
     // Who may have forgotten something can agree to everything.
-    const unable = vote === "yes" ? node.voidBecause : null;
-    if (unable === null) this.#count(index, vote);
+    const unable = node.voidBecause;
+    const vote = this.#question.read(answer, node, unable === null);
+    if (unable === null || vote !== "yes") this.#count(index, vote);
     else this.failed(index, unable);
   }
 

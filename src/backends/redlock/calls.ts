@@ -12,7 +12,7 @@ export type CallName = "acquire" | "store" | "renew" | "repair" | "remove" | "ev
 
 /** Each call, by its name. */
 export const calls: Readonly<Record<CallName, Shape>> = {
-  acquire: { letter: "a", keys: ["lock"], args: ["id", "ttlMs", "seq", "rest"] },
+  acquire: { letter: "a", keys: ["lock"], args: ["id", "ttlMs", "seq", "rest", "fenced"] },
   store: { letter: "s", keys: ["lock"], args: ["id", "token"] },
   renew: { letter: "r", keys: ["lock", "evicted"], args: ["id", "seq", "ttlMs"] },
   repair: { letter: "f", keys: ["lock"], args: ["id", "seq", "ttlMs", "rest", "fenced"] },

@@ -1,4 +1,4 @@
-/** Listens on one of the nodes for releases of the locks that somebody here waits for; whatever is missed is looked up. */
+/** Listens on one of the nodes for releases of the locks that somebody here waits for or holds; whatever is missed is looked up. */
 import type { Clock, Random, Timer } from "../../core/clock.ts";
 import type { Listening } from "../redis/link.ts";
 import type { Node } from "./node.ts";
@@ -9,36 +9,46 @@ const lingerMs = 1_000;
 /** How often the server is asked whether it still answers, in milliseconds. */
 const pingMs = 3_000;
 
+/** Who is told. */
+export interface Told {
+  /** An entry was taken out of a lock. */
+  hint(key: string, id: string): void;
+  /** From now on this node tells of a lock; what was before is not told. */
+  stands(key: string, node: Node): void;
+}
+
+/** Why a channel is wanted. */
+export type Reason = "waiting" | "holding";
+
 /** What one client listens for. */
 export class Hints {
   readonly #nodes: readonly Node[];
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #onHint: (key: string, id: string | null) => void;
+  readonly #told: Told;
   /** Each channel that is wanted, or was a moment ago; true once it stands. */
   readonly #channels = new Map<string, boolean>();
+  readonly #wanted: Readonly<Record<Reason, Set<string>>> = { waiting: new Set(), holding: new Set() };
   readonly #unwanted = new Map<string, Timer>();
   #listening: Listening | null = null;
+  /** Whom we listen to. */
+  #node: Node | null = null;
   #next: number;
   #timer: Timer | null = null;
   #attempts = 0;
   #closed = false;
 
-  constructor(
-    nodes: readonly Node[],
-    clock: Clock,
-    random: Random,
-    onHint: (key: string, id: string | null) => void,
-  ) {
+  constructor(nodes: readonly Node[], clock: Clock, random: Random, told: Told) {
     this.#nodes = nodes;
     this.#clock = clock;
     this.#random = random;
-    this.#onHint = onHint;
+    this.#told = told;
     this.#next = Math.floor(random() * nodes.length);
   }
 
   /** Wants to be told of releases of a lock. */
-  want(key: string): void {
+  want(key: string, reason: Reason): void {
+    this.#wanted[reason].add(key);
     this.#unwanted.get(key)?.cancel();
     this.#unwanted.delete(key);
     if (this.#closed || this.#channels.has(key)) return;
@@ -48,7 +58,9 @@ export class Hints {
   }
 
   /** Does not want it any more. */
-  unwant(key: string): void {
+  unwant(key: string, reason: Reason): void {
+    this.#wanted[reason].delete(key);
+    if (this.#wanted.waiting.has(key) || this.#wanted.holding.has(key)) return;
     if (!this.#channels.has(key) || this.#unwanted.has(key)) return;
     const timer = this.#clock.after(lingerMs, () => {
       this.#unwanted.delete(key);
@@ -68,11 +80,12 @@ export class Hints {
       if (this.#listening === listening) this.#lost();
     };
     try {
-      listening = node.link.listen({ onMessage: (id, key) => this.#onHint(key, id), onDown: down });
+      listening = node.link.listen({ onMessage: (id, key) => this.#told.hint(key, id), onDown: down });
     } catch {
       return this.#later();
     }
     this.#listening = listening;
+    this.#node = node;
     for (const key of this.#channels.keys()) this.#subscribe(listening, key);
     this.#watchOver(listening);
   }
@@ -92,8 +105,7 @@ export class Hints {
         if (this.#listening !== listening || !this.#channels.has(key)) return;
         this.#attempts = 0;
         this.#channels.set(key, true);
-        // What was told before it stood is lost: look.
-        this.#onHint(key, null);
+        if (this.#node !== null) this.#told.stands(key, this.#node);
       },
       () => this.#listening === listening && this.#lost(),
     );

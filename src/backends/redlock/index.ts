@@ -10,7 +10,8 @@ import { type Place, RedlockBackend, type Settings } from "./backend.ts";
 import { connectMs } from "./fleet.ts";
 import { readRedlockUrl } from "./url.ts";
 
-export { RedlockBackend, redlockTraits } from "./backend.ts";
+export { RedlockBackend } from "./backend.ts";
+export { redlockTraits } from "./traits.ts";
 export type { RedisClient } from "../redis/index.ts";
 
 /** What is the same for clients that are handed in and for a URL. Give all clients of the same locks the same. */
@@ -33,7 +34,7 @@ export interface RedlockSettings {
    */
   readonly quarantineMs?: number | undefined;
   /**
-   * Whether locks get a token, for the price of one more round trip.
+   * Whether locks get a token, now and then for the price of one more round trip.
    * @default true
    */
   readonly fencing?: boolean | undefined;

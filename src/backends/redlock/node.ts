@@ -10,7 +10,7 @@ import { asText, type Link } from "../redis/link.ts";
 import { ServerClock } from "../redis/server-clock.ts";
 import { countsFrom, identify, type Known } from "./admission.ts";
 import { Batch } from "./batch.ts";
-import { type Debt, Debts } from "./debts.ts";
+import { Debts } from "./debts.ts";
 import { redlockError } from "./failures.ts";
 import { callsScript } from "./scripts.ts";
 import { type Short, shortScripts } from "./short.ts";
@@ -119,9 +119,11 @@ export class Node {
     const loaded = [callsScript, ...shortScripts].map((script) =>
       this.link.send("SCRIPT", ["LOAD", script]).catch(() => null),
     );
+    const askedAt = clock.now();
     const [identity] = await Promise.all([identify(this.link), ...loaded]);
     if (connection !== this.#connection || this.#closed) return;
     const now = clock.now();
+    if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, now);
     this.#countsFrom = Math.max(
       this.#countsFrom === Number.POSITIVE_INFINITY ? now : this.#countsFrom,
       countsFrom(identity, this.#known, now, quarantineMs),
@@ -131,11 +133,6 @@ export class Node {
     this.#payDebts();
     this.flush();
     for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-
-  /** Notes a release that it has to hear when it is back. */
-  owe(debt: Debt): void {
-    this.#debts.owe(debt);
   }
 
   #payDebts(): void {
@@ -182,6 +179,7 @@ export class Node {
     this.#sent.set(batch, sentAt);
     this.link.send(short.command, short.words).then(
       (reply) => {
+        if (short.read === null) return this.#answered(batch, reply, sentAt);
         const answer = short.read(reply, this.link);
         if (!(answer instanceof Promise)) return this.#answeredShort(batch, answer);
         answer.then(

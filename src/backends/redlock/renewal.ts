@@ -37,9 +37,9 @@ export function extend(
     };
     const ballot = new Ballot(fleet.nodes, {
       against: "surely not",
-      read: (answer, node) => {
+      read: (answer, node, counts) => {
         if (answer.startsWith("+")) {
-          lives.push(leftMs(answer.slice(1)));
+          if (counts) lives.push(leftMs(answer.slice(1)));
           return "yes";
         }
         if (answer === "x") evicted = true;

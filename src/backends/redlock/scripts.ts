@@ -29,11 +29,20 @@ local function rewrite(lock, value, id, token)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
   raise(token)
 end
-local function acquire(lock, id, ttlMs, seq, rest)
-  local counter = seq == '' and currentCounter() or ''
-  local state = seq == '' and 'c' .. counter or 't' .. seq
+local function acquire(lock, id, ttlMs, seq, rest, fenced)
+  local state, counter = 't' .. seq, ''
+  if fenced == '1' then
+    local current = currentCounter()
+    local ahead = tonumber(seq) - tonumber(current)
+    if ahead <= 0 or ahead > 1000000 then
+      state, counter = 'c' .. current, current
+    end
+  end
   local value = redis.call('SET', lock, id .. '\0' .. state .. '\0' .. rest, 'NX', 'GET', 'PX', ttlMs)
-  if not value then return '+' .. counter end
+  if not value then
+    if fenced == '1' and counter == '' then redis.call('SET', KEYS[1], seq) end
+    return '+' .. counter
+  end
   local leftMs = redis.call('PTTL', lock)
   local number, kind = own(value, id, '')
   if number then return '=' .. kind .. number .. ' ' .. leftMs end
@@ -95,7 +104,7 @@ while argument <= #ARGV do
   local letter = ARGV[argument]
   local call, keys, arguments
   if letter == 'a' then
-    call, keys, arguments = acquire, 1, 4
+    call, keys, arguments = acquire, 1, 5
   elseif letter == 'd' then
     call, keys, arguments = remove, 1, 3
   elseif letter == 's' then
@@ -156,17 +165,26 @@ local function rewrite(lock, value, id, token)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
   raise(token)
 end
-local function acquire(lock, id, ttlMs, seq, rest)
-  local counter = seq == '' and currentCounter() or ''
-  local state = seq == '' and 'c' .. counter or 't' .. seq
+local function acquire(lock, id, ttlMs, seq, rest, fenced)
+  local state, counter = 't' .. seq, ''
+  if fenced == '1' then
+    local current = currentCounter()
+    local ahead = tonumber(seq) - tonumber(current)
+    if ahead <= 0 or ahead > 1000000 then
+      state, counter = 'c' .. current, current
+    end
+  end
   local value = redis.call('SET', lock, id .. '\0' .. state .. '\0' .. rest, 'NX', 'GET', 'PX', ttlMs)
-  if not value then return '+' .. counter end
+  if not value then
+    if fenced == '1' and counter == '' then redis.call('SET', KEYS[1], seq) end
+    return '+' .. counter
+  end
   local leftMs = redis.call('PTTL', lock)
   local number, kind = own(value, id, '')
   if number then return '=' .. kind .. number .. ' ' .. leftMs end
   return '-' .. leftMs .. ' ' .. value
 end
-return acquire(KEYS[2], ARGV[1], ARGV[2], '', ARGV[3])
+return { nowUs, acquire(KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], '1') }
 `;
 
 /** One call alone: scripts/store.lua and what it needs. */

@@ -8,8 +8,11 @@ import { acquireScript, releaseScript, storeScript } from "./scripts.ts";
 export interface Short {
   readonly command: string;
   readonly words: readonly string[];
-  /** The answer that the call would have; null if it has to be asked for in its own form. */
-  read(reply: unknown, link: Link): string | null | Promise<string>;
+  /**
+   * The answer that the call would have; null if it has to be asked for in its own form. Without this function, the reply is
+   * that of a batch.
+   */
+  readonly read: ((reply: unknown, link: Link) => string | null | Promise<string>) | null;
 }
 
 /** The scripts that short forms need; loaded when a node is let in. */
@@ -19,10 +22,10 @@ const [acquireDigest, storeDigest, releaseDigest] = shortScripts.map((script) =>
   createHash("sha1").update(script).digest("hex"),
 );
 
-/** Takes a lock that gets a token. */
-export function takeFenced(key: string, id: string, ttlMs: number, rest: string): Short {
-  const words = [acquireDigest ?? "", "2", counterKey, key, id, String(ttlMs), rest];
-  return { command: "EVALSHA", words, read: asText };
+/** Takes a lock with a token, if that is not too low. */
+export function takeFenced(key: string, id: string, ttlMs: number, seq: bigint, rest: string): Short {
+  const words = [acquireDigest ?? "", "2", counterKey, key, id, String(ttlMs), String(seq), rest];
+  return { command: "EVALSHA", words, read: null };
 }
 
 /** Takes a lock without a token: the plain command. Only who does not get it asks how long it is taken for. */

@@ -15,17 +15,22 @@ export interface Held {
 /** Somebody who follows the usual recipe with another library. */
 const nobody: Owner = { client: "", host: "an unknown host", pid: 0 };
 
+/** What is the same in all values of an owner: the JSON of a list around the moment. */
+const frames = new WeakMap<Owner, readonly [string, string]>();
+
+function frameOf(owner: Owner): readonly [string, string] {
+  const { client, host, pid, label } = owner;
+  const head = JSON.stringify([client, host, pid]);
+  const frame = [`${head.slice(0, -1)},`, label === undefined ? "]" : `,${JSON.stringify(label)}]`] as const;
+  frames.set(owner, frame);
+  return frame;
+}
+
 /** What a value carries for people after its id and its number: the owner and the moment as JSON, then the metadata. */
 export function packRest({ owner, metadata }: NewEntry, sinceMs: number): string {
-  const { client, host, pid, label } = owner;
-  const head = JSON.stringify([
-    client,
-    host,
-    pid,
-    Math.round(sinceMs),
-    ...(label === undefined ? [] : [label]),
-  ]);
-  return metadata === undefined ? head : `${head}\0${metadata}`;
+  const [head, tail] = frames.get(owner) ?? frameOf(owner);
+  const text = head + Math.round(sinceMs) + tail;
+  return metadata === undefined ? text : `${text}\0${metadata}`;
 }
 
 /** Reads a value. One that is not of our form is the id of an owner of whom nothing else is known. */

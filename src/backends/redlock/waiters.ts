@@ -124,7 +124,7 @@ export class Waiters {
 
   /** Only the first of a line is on the watch. */
   #arm(waiter: Waiter): void {
-    this.#hints.want(waiter.line.key);
+    this.#hints.want(waiter.line.key, "waiting");
     if (waiter.onChange === null || waiter.timer !== null) return;
     const { tries, collisions } = waiter;
     const backOffMs =
@@ -177,7 +177,7 @@ export class Waiters {
     if (first !== undefined) this.#arm(first);
     else {
       this.#lines.delete(line.key);
-      this.#hints.unwant(line.key);
+      this.#hints.unwant(line.key, "waiting");
     }
     return true;
   }

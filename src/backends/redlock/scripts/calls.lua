@@ -13,7 +13,7 @@ while argument <= #ARGV do
   local letter = ARGV[argument]
   local call, keys, arguments
   if letter == 'a' then
-    call, keys, arguments = acquire, 1, 4
+    call, keys, arguments = acquire, 1, 5
   elseif letter == 'd' then
     call, keys, arguments = remove, 1, 3
   elseif letter == 's' then

@@ -1,0 +1,135 @@
+/** Requests of one client for locks: each is an attempt, or several where nobody won; and what a waiter is told of where it stands. */
+import type { Entry, NewEntry, Snapshot } from "../../core/backend.ts";
+import type { Clock, Random } from "../../core/clock.ts";
+import { nothingAhead } from "../../core/grant.ts";
+import { wholeMs } from "../redis/records.ts";
+import { acquire, type Asked, type Outcome } from "./acquisition.ts";
+import type { Fleet } from "./fleet.ts";
+import type { Holdings } from "./holdings.ts";
+import { Numbers } from "./numbers.ts";
+import { entryOf, ownEntry, packRest } from "./values.ts";
+import type { Waiters } from "./waiters.ts";
+
+/** Who holds before anybody has said; looked at again after a while. */
+const unknownHolder: Entry = {
+  id: "",
+  owner: { client: "", host: "", pid: 0 },
+  mode: "write",
+  weight: 1,
+  seq: 0n,
+  expiresInMs: 1_000,
+  ageMs: 0,
+};
+
+/** How often a request that does not wait tries again when several have tried at once and none has won. */
+const collisionTries = 4;
+
+/** What requests need to know of their client. */
+export interface Requester {
+  readonly fleet: Fleet;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly fencing: boolean;
+  readonly waiters: Waiters;
+  readonly holdings: Holdings;
+}
+
+/** The requests of one client. */
+export class Requests {
+  readonly #client: Requester;
+  readonly #numbers: Numbers;
+  /** Those that are under way, by id: asked for again, they are the same. */
+  readonly #asking = new Map<string, Promise<Snapshot | null>>();
+  /** What is still leaving the nodes after an attempt in vain, by id. */
+  readonly #letting = new Map<string, Promise<void>>();
+
+  constructor(client: Requester) {
+    this.#client = client;
+    this.#numbers = new Numbers(client.fleet.nodes, client.clock, client.fencing);
+  }
+
+  /** Whether a request for this entry is under way. */
+  has(id: string): boolean {
+    return this.#asking.has(id);
+  }
+
+  /** Asks the nodes for a lock; whoever comes after others of this client waits behind them, and asks nobody. */
+  ask(queue: string, key: string, entry: NewEntry): Promise<Snapshot | null> {
+    const { waiters, holdings } = this.#client;
+    const { id } = entry;
+    const known = this.#asking.get(id);
+    if (known !== undefined) return known;
+    if (entry.onlyIfGranted !== true) {
+      const isNew = !waiters.has(id) && !holdings.has(id);
+      const isBehind = isNew && waiters.isQueue(key);
+      waiters.join(key, id);
+      if (isBehind) return Promise.resolve(this.#waiting(entry, 0n));
+    }
+    const asking = this.#ask(queue, key, entry);
+    this.#asking.set(id, asking);
+    return asking;
+  }
+
+  async #ask(queue: string, key: string, entry: NewEntry): Promise<Snapshot | null> {
+    const { waiters, holdings, clock, fencing } = this.#client;
+    const { id } = entry;
+    const rest = packRest(entry, clock.wallMs());
+    const asked = { key, id, ttlMs: wholeMs(entry.ttlMs), rest, fenced: fencing };
+    let outcome: Outcome;
+    try {
+      outcome = await this.#attempt(asked, entry.onlyIfGranted === true ? collisionTries : 1);
+    } catch (error) {
+      waiters.leave(id);
+      throw error;
+    } finally {
+      this.#asking.delete(id);
+    }
+    if (outcome.kind === "granted") {
+      waiters.leave(id);
+      this.#numbers.raise(outcome.seq);
+      holdings.add(id, queue, key, rest);
+      return { self: ownEntry(entry, outcome.seq, outcome.lifeMs), ahead: nothingAhead };
+    }
+    if (entry.onlyIfGranted === true) return null;
+    waiters.busy(id, outcome.holder);
+    return this.#waiting(entry, outcome.highest);
+  }
+
+  /** Tries, and tries again where several have tried at once and none has won. */
+  async #attempt(asked: Omit<Asked, "number">, tries: number): Promise<Outcome> {
+    const { fleet, clock, random, waiters } = this.#client;
+    for (let count = 1; ; count++) {
+      const letting = this.#letting.get(asked.id);
+      if (letting !== undefined) await letting;
+      waiters.asks(asked.id);
+      const outcome = await acquire(fleet, clock, { ...asked, number: this.#numbers.next() });
+      if (outcome.kind === "granted") return outcome;
+      this.#letGo(asked.id, outcome.over);
+      if (outcome.holder !== null || count === tries) return outcome;
+      await new Promise<void>((resolve) => {
+        clock.after(2 ** count * random(), resolve);
+      });
+    }
+  }
+
+  /** The next attempt of the same entry waits until this one has left all nodes. */
+  #letGo(id: string, over: Promise<void>): void {
+    this.#letting.set(id, over);
+    void over.then(() => this.#letting.get(id) === over && this.#letting.delete(id));
+  }
+
+  /** Where a waiter stands. The seq is only known to be above that of the holder: it gets another one when it is granted. */
+  #waiting(entry: NewEntry, highest: bigint): Snapshot {
+    const { waiters, clock } = this.#client;
+    const { count, holder } = waiters.ahead(entry.id);
+    const ttlMs = wholeMs(entry.ttlMs);
+    const seen = holder === null ? unknownHolder : entryOf(holder.held, holder.leftMs, clock.wallMs());
+    // Only the first of this client's line looks for itself when the holder's time is over.
+    const nearest = count > 1 ? { ...seen, expiresInMs: ttlMs } : seen;
+    const seq = (nearest.seq > highest ? nearest.seq : highest) + 1n;
+    return {
+      self: ownEntry(entry, seq, ttlMs),
+      ahead: { count: Math.max(1, count), weight: Math.max(1, count), nearest, nearestWriter: nearest },
+    };
+  }
+}
