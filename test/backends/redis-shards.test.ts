@@ -1,8 +1,10 @@
-/** Sharded channels without a server: when they are asked for and given up, and what is said of messages that may be lost. */
+/** Who listens for wake-ups, without a server: when channels are asked for and given up, and who looks for messages that may be lost. */
 import { describe, expect, it } from "vitest";
+import { Hub } from "../../src/backends/redis/hub.ts";
 import { slotOf, tagOfSlot } from "../../src/backends/redis/keys.ts";
 import type { Link, Listener, Listening } from "../../src/backends/redis/link.ts";
 import { Shards } from "../../src/backends/redis/shards.ts";
+import type { Entry, Snapshot } from "../../src/core/backend.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
 /** A connection that keeps what is asked of it. */
@@ -22,6 +24,7 @@ class HandCluster implements Link {
   readonly lastError = null;
   readonly moved = new Map<number, string>();
   readonly connections: Heard[] = [];
+  refuses = false;
   answer: (channel: string) => Promise<void> = async () => {};
 
   canSend(): boolean {
@@ -41,6 +44,7 @@ class HandCluster implements Link {
     return this.moved.get(slot) ?? (slot < 8_192 ? "a" : "b");
   }
   listen(listener: Listener, slot = 0): Listening {
+    if (this.refuses) throw new Error("no node is known");
     const heard: Heard = { node: this.nodeOf(slot), listener, asked: [], open: true };
     this.connections.push(heard);
     const ask = async (what: string, channel: string): Promise<void> => {
@@ -150,5 +154,79 @@ describe("sharded channels", () => {
     const tagged = setUp("{app}:client:x").shards;
     expect(slotOf(tagged.channelOf(slotOf("{app}:{lock}")))).toBe(slotOf("app"));
     expect(setUp("odd{:client:x").shards.channelOf(77)).toBe("odd{:client:x");
+  });
+});
+
+describe("the hub", () => {
+  const self: Entry = {
+    id: "e",
+    owner: { client: "c", host: "h", pid: 1 },
+    mode: "write",
+    weight: 1,
+    seq: 2n,
+    expiresInMs: 30_000,
+    ageMs: 0,
+  };
+
+  function hubOn(link: HandCluster) {
+    const clock = new ManualClock();
+    const hub = new Hub(link, clock, "p:client:x", 1_000, () => {});
+    const calls: (Snapshot | undefined)[] = [];
+    let settled = 0;
+    hub.start(() => {
+      settled += 1;
+    });
+    const wait = (): void => {
+      const since = hub.connection;
+      hub.asks();
+      hub.waits(1, self.id, self.seq, since);
+      hub.answered();
+      hub.watch(1, self, (fresh) => calls.push(fresh));
+    };
+    return { clock, hub, calls, wait, settled: () => settled };
+  }
+
+  it("who began to wait before anybody listened looks when somebody does, also the first time", async () => {
+    const link = new HandCluster();
+    link.refuses = true;
+    const { clock, calls, wait, settled } = hubOn(link);
+    expect(settled()).toBe(1);
+    wait();
+    await settle();
+    expect(calls).toEqual([]);
+    link.refuses = false;
+    await clock.advance(200);
+    expect(calls).toEqual([undefined]);
+  });
+
+  it("a connection to a node that ends lets those look who wait in its slots, or have not begun to watch", async () => {
+    const link = new HandCluster();
+    const { hub, calls, wait } = hubOn(link);
+    await settle();
+    const since = hub.connection;
+    wait();
+    expect(link.open()).toEqual([`a: plain ${slotOf("p:client:x")}`, "a: listen 1"]);
+    await settle();
+    expect(calls).toEqual([]);
+    link.connections[1]?.listener.onDown(null);
+    expect(calls).toEqual([undefined]);
+    // One whose append was sent before: its wake-up may have gone to the connection that ended.
+    const other = { ...self, id: "f", seq: 3n };
+    hub.waits(9_000, other.id, other.seq, since);
+    hub.watch(9_000, other, (fresh) => calls.push(fresh));
+    await settle();
+    expect(calls).toEqual([undefined, undefined]);
+  });
+
+  it("a message of either channel wakes", async () => {
+    const link = new HandCluster();
+    const { calls, wait } = hubOn(link);
+    await settle();
+    wait();
+    link.connections[1]?.listener.onMessage("e\x002", "p:client:x{aaaa}");
+    expect(calls.map((fresh) => fresh?.ahead.count)).toEqual([0]);
+    wait();
+    link.connections[0]?.listener.onMessage("e\x002", "p:client:x");
+    expect(calls.map((fresh) => fresh?.ahead.count)).toEqual([0, 0]);
   });
 });

@@ -113,8 +113,8 @@ export class Hub {
     this.#attempts = 1;
     this.#connection = ++this.#connections;
     this.#settled();
-    // What was published meanwhile is lost: all look for themselves.
-    if (this.#connections > 1) this.#wakeAll();
+    // What was published meanwhile is lost, also before the first connection if it took more than one try: all look for themselves.
+    this.#wakeAll();
   }
 
   #lost(): void {

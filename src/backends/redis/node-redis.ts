@@ -122,8 +122,9 @@ export class NodeRedisLink implements Link {
   }
 
   get isReady(): boolean {
-    const ready = property(this.#client, "isReady");
-    return typeof ready === "boolean" ? ready : this.#client.isOpen;
+    // A cluster is open before it knows its nodes.
+    if (isCluster(this.#client)) return this.#client.isOpen && this.#client.masters.length > 0;
+    return property(this.#client, "isReady") === true;
   }
 
   canSend(): boolean {
@@ -136,12 +137,23 @@ export class NodeRedisLink implements Link {
     this.#client.on("ready", onReady);
     for (const event of downEvents) this.#client.on(event, onDown);
     if (this.#ours) this.#client.on("error", this.#onError);
-    if (this.#client.isOpen) return;
-    this.#client.connect().then(
-      // A cluster of node-redis 5 has no event for it.
-      () => this.isReady && onReady(),
-      this.#onError,
-    );
+    if (!this.#client.isOpen) this.#connect();
+    if (this.cluster && !this.isReady) this.#awaitNodes(10);
+  }
+
+  #connect(): void {
+    this.#client.connect().then(() => this.isReady && this.#onReady?.(), this.#onError);
+  }
+
+  /** A cluster that is connecting has no event for it in version 5, and one that finds no node gives up. */
+  #awaitNodes(delayMs: number): void {
+    const timer = setTimeout(() => {
+      if (this.#onReady === null) return;
+      if (this.isReady) return this.#onReady();
+      if (this.#ours && !this.#client.isOpen) this.#connect();
+      this.#awaitNodes(Math.min(2 * delayMs, 500));
+    }, delayMs);
+    timer.unref();
   }
 
   send(command: string, args: readonly Word[], key?: string): Promise<unknown> {
@@ -186,6 +198,7 @@ export class NodeRedisLink implements Link {
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
     if (this.#onDown !== null) for (const event of downEvents) this.#client.off(event, this.#onDown);
+    this.#onReady = null;
     if (this.#ours && this.#client.isOpen) await this.#client.destroy();
   }
 }
