@@ -3,11 +3,19 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { redisBackend } from "../../src/backends/redis/index.ts";
 import { appendCall, removeCall } from "../../src/backends/redis/calls.ts";
-import { hashTagOf, keysOf, nameOfKey, patternOf, slotOf } from "../../src/backends/redis/keys.ts";
+import {
+  hashTagOf,
+  KeyNames,
+  keysOf,
+  nameOfKey,
+  patternOf,
+  slotOf,
+  tagOfSlot,
+} from "../../src/backends/redis/keys.ts";
 import { readInfo } from "../../src/backends/redis/health.ts";
 import type { Link } from "../../src/backends/redis/link.ts";
 import { Outbox } from "../../src/backends/redis/outbox.ts";
-import { packCommon, packEntry, readMessage, readRecord } from "../../src/backends/redis/records.ts";
+import { packEntry, packOwner, readMessage, readRecord } from "../../src/backends/redis/records.ts";
 import { ServerClock, ServerClocks } from "../../src/backends/redis/server-clock.ts";
 import { readRedisUrl } from "../../src/backends/redis/url.ts";
 import type { NewEntry } from "../../src/core/backend.ts";
@@ -46,6 +54,10 @@ describe("keys", () => {
     expect(hashTagOf("foo{{bar}}zap")).toBe("{bar");
   });
 
+  it("there is a hash tag for each slot of a cluster", () => {
+    for (let slot = 0; slot < 16_384; slot++) expect(slotOf(`p:client:x{${tagOfSlot(slot)}}`)).toBe(slot);
+  });
+
   it("are found by a pattern that takes no character of a name for its own", () => {
     expect(patternOf("p:", "a*[b]?\\")).toBe("p:{a\\*\\[b\\]\\?\\\\*}");
   });
@@ -54,7 +66,7 @@ describe("keys", () => {
 /** What scripts/append.lua makes of an entry, from its mode on. */
 function recorded(entry: NewEntry, channel: string): string {
   const [shape = "", ...metadata] = packEntry(entry).split("\0");
-  return [shape + packCommon(entry.owner, channel), ...metadata].join("\0");
+  return [shape + channel, packOwner(entry.owner), ...metadata].join("\0");
 }
 
 describe("records", () => {
@@ -244,6 +256,9 @@ class HandLink implements Link {
   async sendTo(): Promise<unknown> {
     return null;
   }
+  nodeOf(): undefined {
+    return undefined;
+  }
   listen(): never {
     throw new Error("nobody listens");
   }
@@ -254,7 +269,7 @@ class HandLink implements Link {
 }
 
 describe("the outbox", () => {
-  const keys = keysOf("p:", "a");
+  const keys = new KeyNames("p:", false).of("a");
 
   function setUp(confirmation: { replicas: number; aof: number; withinMs: number } | null = null) {
     const [link, clock] = [new HandLink(), new ManualClock()];

@@ -64,6 +64,9 @@ class HandNode implements Link {
   sendTo(): Promise<unknown> {
     return Promise.resolve(null);
   }
+  nodeOf(): undefined {
+    return undefined;
+  }
   listen(): never {
     throw new Error("nobody can listen here");
   }

@@ -26,13 +26,14 @@ import {
   removeCall,
   renewCall,
 } from "./calls.ts";
+import { queuesIn } from "./browse.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
-import { examineServers, isSafeFromEviction, warnOfStep } from "./health.ts";
+import { examineServers, isSafeFromEviction, pushFinding, warnOfStep } from "./health.ts";
 import { Hub } from "./hub.ts";
-import { KeyNames, nameOfKey, patternOf, type QueueKeys } from "./keys.ts";
+import { KeyNames, nameOfKey, type PlacedKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { Outbox } from "./outbox.ts";
-import { packCommon, packEntry, readRecord, wholeMs } from "./records.ts";
+import { packEntry, packOwner, readList, wholeMs } from "./records.ts";
 import { ServerClocks } from "./server-clock.ts";
 import { Appending, Asking, Renewals } from "./takers.ts";
 
@@ -68,11 +69,9 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   readonly #serverClocks: ServerClocks;
   readonly #outbox: Outbox;
   readonly #hub: Hub;
-  /** Where this client is told, as entries carry it. */
-  readonly #channel: string;
   readonly #keys: KeyNames;
-  readonly #common = new WeakMap<Owner, string>();
-  readonly #takeBack = (keys: QueueKeys, id: string): void => {
+  readonly #common = new WeakMap<Owner, { readonly channel: string; readonly text: string }>();
+  readonly #takeBack = (keys: PlacedKeys, id: string): void => {
     this.#ask(keys, removeCall(id, undefined), isOne).catch(() => {});
   };
   #started = false;
@@ -86,8 +85,8 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#settings = settings;
     this.#clock = clock;
     this.#traits = { ...redisTraits, callOrder: link.inOrder };
-    this.#keys = new KeyNames(prefix);
-    this.#channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
+    this.#keys = new KeyNames(prefix, link.cluster);
+    const channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
     this.#serverClocks = new ServerClocks(warnOfStep);
     this.#outbox = new Outbox(
       link,
@@ -97,7 +96,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       this.#serverClocks,
       () => this.#hub.connection,
     );
-    this.#hub = new Hub(link, clock, this.#channel, deadlineMs, (key, id) => {
+    this.#hub = new Hub(link, clock, channel, deadlineMs, (key, id) => {
       const queue = nameOfKey(prefix, key);
       if (queue !== null) this.#onEvicted?.(queue, id);
     });
@@ -144,7 +143,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       const call = appendCall(id, wholeMs(entry.ttlMs), onlyIfGranted, packEntry(entry));
       const taker = new Appending(keys, entry, this.#hub, this.#takeBack, resolve, reject);
       this.#hub.asks();
-      this.#outbox.add(keys, call, taker, this.#commonOf(entry.owner));
+      this.#outbox.add(keys, call, taker, this.#commonOf(entry.owner, keys.slot));
     });
   }
 
@@ -172,34 +171,19 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   }
 
   async watch(
-    _queue: string,
+    queue: string,
     self: Entry,
     _target: Entry | null,
     onChange: (fresh?: Snapshot) => void,
   ): Promise<() => void> {
     this.#open();
-    return this.#hub.watch(self, onChange);
+    return this.#hub.watch(this.#keys.of(queue).slot, self, onChange);
   }
 
   async queues(prefix: string): Promise<readonly string[]> {
     await this.ready();
-    const found = new Set<string>();
-    const pattern = patternOf(this.#settings.prefix, prefix);
-    const nodes = (await this.#inTime(this.#link.sendToAll("PING", []))).length;
-    for (let node = 0; node < nodes; node++) {
-      let cursor = "0";
-      do {
-        const args = [cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "string"];
-        const page = await this.#inTime(this.#link.sendTo(node, "SCAN", args));
-        const [next, keys]: unknown[] = Array.isArray(page) ? page : [];
-        cursor = asText(next ?? "0");
-        for (const key of Array.isArray(keys) ? keys : []) {
-          const queue = nameOfKey(this.#settings.prefix, asText(key));
-          if (queue?.startsWith(prefix)) found.add(queue);
-        }
-      } while (cursor !== "0");
-    }
-    const names = [...found];
+    const scan = queuesIn(this.#link, this.#settings.prefix, prefix, (command) => this.#inTime(command));
+    const names = [...(await scan)];
     const live = await Promise.all(names.map((queue) => this.#ask(this.#keys.of(queue), pruneCall, isOne)));
     return names.filter((_name, index) => live[index]);
   }
@@ -210,12 +194,19 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   async examine(): Promise<readonly Finding[]> {
     await this.ready();
-    const findings = await this.#inTime(examineServers(this.#link, this.#settings, this.#serverClocks));
+    const seen = await this.#inTime(examineServers(this.#link, this.#settings, this.#serverClocks));
+    const push = this.#link.cluster ? [pushFinding(await this.#testShards())] : [];
+    const findings = [...seen, ...push];
     const exclusivityBrokenBy = redisTraits.exclusivityBrokenBy.filter(
       (fault) => fault !== "eviction" || !isSafeFromEviction(findings),
     );
     this.#traits = { ...this.#traits, exclusivityBrokenBy };
     return findings;
+  }
+
+  /** Why messages do not stay on the node of their slot; null if they do. */
+  #testShards(): Promise<string | null> {
+    return this.#inTime(this.#hub.testShards(this.#keys.of("-push").slot)).catch(String);
   }
 
   async close(): Promise<void> {
@@ -232,16 +223,18 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.start();
   }
 
-  #commonOf(owner: Owner): string {
+  /** What the entries of one owner in one slot have in common: where they are told, and whose they are. */
+  #commonOf(owner: Owner, slot: number): string {
+    const channel = this.#hub.channelOf(slot);
     let common = this.#common.get(owner);
-    if (common === undefined) {
-      common = packCommon(owner, this.#channel);
+    if (common?.channel !== channel) {
+      common = { channel, text: `${channel}\0${packOwner(owner)}` };
       this.#common.set(owner, common);
     }
-    return common;
+    return common.text;
   }
 
-  #ask<T>(keys: QueueKeys, call: Call, read: (answer: unknown, nowUs: number) => T): Promise<T> {
+  #ask<T>(keys: PlacedKeys, call: Call, read: (answer: unknown, nowUs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#open();
       this.#outbox.add(keys, call, new Asking(read, resolve, reject));
@@ -261,14 +254,4 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
 function isOne(answer: unknown): boolean {
   return answer === 1 || asText(answer) === "1";
-}
-
-function readList(answer: unknown, nowUs: number): readonly Entry[] {
-  const fields: readonly unknown[] = Array.isArray(answer) ? answer : [];
-  const entries: Entry[] = [];
-  for (let index = 0; index < fields.length; index += 2) {
-    const entry = readRecord(asText(fields[index]), asText(fields[index + 1]), nowUs);
-    if (entry.expiresInMs > 0) entries.push(entry);
-  }
-  return entries.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
 }

@@ -24,9 +24,9 @@ const refusals: Readonly<Record<string, string>> = {
   WRONGTYPE: "somebody else uses keys with this prefix: give another prefix",
 };
 
-/** The first word of a refusal that a text is; null if it is none. */
+/** The first word of a refusal that a text is; null if it is none. What a client gave up following was refused, too. */
 function refusalOf(text: string): string | null {
-  const [, word = ""] = /^([A-Z]+)\b/.exec(text) ?? [];
+  const [, word = ""] = /^(?:Too many Cluster redirections\. Last error: \w+: )?([A-Z]+)\b/.exec(text) ?? [];
   if (Object.hasOwn(refusals, word)) return word;
   // A script can be killed only before its first write.
   if (text.includes("Script killed by user")) return "BUSY";

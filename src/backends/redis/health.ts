@@ -112,3 +112,11 @@ function clusterFinding(infos: readonly Info[], link: Link): readonly Finding[] 
     { level: "problem", about: "cluster", seen: "one node of a cluster, or a proxy in front of it", todo },
   ];
 }
+
+/** Whether wake-ups of a cluster stay on the node of their slot; `why` they do not, or null. */
+export function pushFinding(why: string | null): Finding {
+  if (why === null) return { level: "ok", about: "push", seen: "sharded channels" };
+  const todo =
+    "allow +spublish +ssubscribe +sunsubscribe: until then each wake-up is forwarded to all nodes, and none is lost";
+  return { level: "warning", about: "push", seen: `plain channels: ${why}`, todo };
+}

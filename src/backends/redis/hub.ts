@@ -1,8 +1,13 @@
-/** Listens on the channel of one client and wakes those who wait; what was missed while nobody listened is looked up again. */
+/**
+ * Listens for one client, on its channel and on those that shards.ts has, and wakes those who wait; what was missed while
+ * nobody listened is looked up again.
+ */
 import type { Entry, Snapshot } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { Link, Listening } from "./link.ts";
+import { watchPulse } from "./pulse.ts";
 import { readMessage, type Wake } from "./records.ts";
+import { Shards } from "./shards.ts";
 
 /** One who wants to hear. */
 interface Watch {
@@ -12,6 +17,7 @@ interface Watch {
 
 /** An entry of this client that waits in its queue. */
 interface Waiter {
+  readonly slot: number;
   readonly seq: bigint;
   /** Since which connection it is surely told; 0 if it was sent while there was none. */
   readonly since: number;
@@ -27,6 +33,8 @@ export class Hub {
   readonly #channel: string;
   readonly #pingMs: number;
   readonly #onEvicted: (key: string, id: string) => void;
+  /** Null but on a cluster. */
+  readonly #shards: Shards | null;
   readonly #waiters = new Map<string, Waiter>();
   /** Messages for entries whose append has not been answered yet. */
   readonly #early = new Map<string, Wake>();
@@ -36,7 +44,8 @@ export class Hub {
   #connection = 0;
   #connections = 0;
   #attempts = 0;
-  #timer: Timer | null = null;
+  #again: Timer | null = null;
+  #endPulse: (() => void) | null = null;
   #closed = false;
   #onSettled: (() => void) | null = null;
 
@@ -52,6 +61,19 @@ export class Hub {
     this.#channel = channel;
     this.#pingMs = pingMs;
     this.#onEvicted = onEvicted;
+    const hear = (message: string): void => this.#heard(message);
+    const missed = (slots: ReadonlySet<number>): void => this.#missed(slots);
+    this.#shards = link.cluster ? new Shards(link, clock, channel, pingMs, hear, missed) : null;
+  }
+
+  /** Where the server is to tell entries in a slot. */
+  channelOf(slot: number): string {
+    return this.#shards?.channelOf(slot) ?? this.#channel;
+  }
+
+  /** On a cluster, whether messages stay on the node of their slot: null if they do, else why they do not. */
+  async testShards(slot: number): Promise<string | null> {
+    return (await this.#shards?.test(slot)) ?? null;
   }
 
   /** The connection that listens now; 0 if none does. */
@@ -67,7 +89,7 @@ export class Hub {
   }
 
   #listen(): void {
-    this.#timer = null;
+    this.#again = null;
     if (this.#closed) return;
     this.#attempts += 1;
     let listening: Listening;
@@ -84,46 +106,30 @@ export class Hub {
       () => this.#listening === listening && this.#stands(),
       () => down(),
     );
-    this.#watchOver(listening);
+    this.#endPulse = watchPulse(listening, this.#clock, this.#pingMs, down);
   }
 
   #stands(): void {
     this.#attempts = 1;
     this.#connection = ++this.#connections;
     this.#settled();
-    // What was published meanwhile is lost: all look for themselves.
-    if (this.#connections > 1) this.#wakeAll();
+    // What was published meanwhile is lost, also before the first connection if it took more than one try: all look for themselves.
+    this.#wakeAll();
   }
 
   #lost(): void {
     this.#connection = 0;
     this.#listening?.close();
     this.#listening = null;
-    this.#timer?.cancel();
+    this.#endPulse?.();
     this.#settled();
     const delayMs = Math.min(25 * 2 ** Math.min(this.#attempts, 6), 1_000) * (0.5 + Math.random());
-    this.#timer = this.#clock.after(delayMs, () => this.#listen());
+    this.#again = this.#clock.after(delayMs, () => this.#listen());
   }
 
   #settled(): void {
     this.#onSettled?.();
     this.#onSettled = null;
-  }
-
-  /** A connection may be dead without knowing it: asks now and then whether the server still answers. */
-  #watchOver(listening: Listening): void {
-    this.#timer = this.#clock.after(this.#pingMs, () => {
-      if (this.#listening !== listening) return;
-      this.#timer = this.#clock.after(this.#pingMs, () => this.#listening === listening && this.#lost());
-      listening.ping().then(
-        () => {
-          if (this.#listening !== listening) return;
-          this.#timer?.cancel();
-          this.#watchOver(listening);
-        },
-        () => this.#listening === listening && this.#lost(),
-      );
-    });
   }
 
   #heard(message: string): void {
@@ -141,17 +147,24 @@ export class Hub {
       waiter.missed = wake;
       return;
     }
-    this.#waiters.delete(wake.id);
+    this.forget(wake.id);
     for (const { self, onChange } of waiter.watches) onChange({ self, ahead: wake.ahead });
   }
 
-  #wakeAll(): void {
+  /** All look for themselves, or all in some slots. */
+  #wakeAll(slots?: ReadonlySet<number>): void {
     const waiters = [...this.#waiters];
-    for (const [id, { watches }] of waiters) {
-      if (watches.length === 0) continue;
-      this.#waiters.delete(id);
+    for (const [id, { slot, watches }] of waiters) {
+      if (watches.length === 0 || slots?.has(slot) === false) continue;
+      this.forget(id);
       for (const { onChange } of watches) onChange();
     }
+  }
+
+  /** Messages in these slots may be lost; also for those whose append is under way, or who do not watch yet. */
+  #missed(slots: ReadonlySet<number>): void {
+    if (this.#connection > 0) this.#connection = ++this.#connections;
+    this.#wakeAll(slots);
   }
 
   /** An append is under way: it may be told before it is answered. */
@@ -165,12 +178,17 @@ export class Hub {
     if (this.#asking === 0 && this.#early.size > 0) this.#early.clear();
   }
 
-  /** An entry waits; its append was sent while `since` listened. Called before `answered`. */
-  waits(id: string, seq: bigint, since: number): void {
+  /** An entry waits in a slot; its append was sent while `since` listened. Called before `answered`. */
+  waits(slot: number, id: string, seq: bigint, since: number): void {
     const early = this.#early.get(id);
     const missed = early?.seq === seq ? early : null;
     const watches = this.#waiters.get(id)?.watches ?? [];
-    this.#waiters.set(id, { seq, since, missed, watches });
+    this.#put(id, { slot, seq, since, missed, watches });
+  }
+
+  #put(id: string, waiter: Waiter): void {
+    if (!this.#waiters.has(id)) this.#shards?.waits(waiter.slot);
+    this.#waiters.set(id, waiter);
   }
 
   /** Whether an entry of this client is known to wait behind others. */
@@ -180,11 +198,14 @@ export class Hub {
 
   /** An entry has left its queue, or is about to. */
   forget(id: string): void {
+    const known = this.#waiters.get(id);
+    if (known === undefined) return;
     this.#waiters.delete(id);
+    this.#shards?.leaves(known.slot);
   }
 
   /** Calls back when an entry may have been granted; at once if that may have been missed. */
-  watch(self: Entry, onChange: (fresh?: Snapshot) => void): () => void {
+  watch(slot: number, self: Entry, onChange: (fresh?: Snapshot) => void): () => void {
     const watch: Watch = { self, onChange };
     const known = this.#waiters.get(self.id);
     if (known?.seq === self.seq && known.missed !== null) {
@@ -193,8 +214,9 @@ export class Hub {
       return () => {};
     }
     const sure = known?.seq === self.seq && known.since === this.#connection && known.since > 0;
-    const waiter = sure ? known : { seq: self.seq, since: 0, missed: null, watches: known?.watches ?? [] };
-    if (!sure) this.#waiters.set(self.id, waiter);
+    const unsure = { slot, seq: self.seq, since: 0, missed: null, watches: known?.watches ?? [] };
+    const waiter = sure ? known : unsure;
+    if (!sure) this.#put(self.id, waiter);
     waiter.watches.push(watch);
     // Sent before this connection listened: a wake-up may be lost. Without a connection, all are called when there is one.
     if (!sure && this.#connection > 0) queueMicrotask(() => waiter.watches.includes(watch) && onChange());
@@ -208,9 +230,11 @@ export class Hub {
   close(): void {
     this.#closed = true;
     this.#connection = 0;
-    this.#timer?.cancel();
+    this.#again?.cancel();
+    this.#endPulse?.();
     this.#listening?.close();
     this.#listening = null;
+    this.#shards?.close();
     this.#waiters.clear();
     this.#early.clear();
     this.#onSettled = null;

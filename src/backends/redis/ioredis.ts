@@ -87,8 +87,12 @@ export class IoredisLink implements Link {
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
+  /** Nodes would connect when they are first needed, but what is sent to one by ASK before is lost: they connect at once. */
   readonly #onNode = (node: unknown): void => {
-    if (isObject(node) && isIoredis(node)) node.on("ready", () => this.#onReady?.());
+    if (!isObject(node) || !isIoredis(node)) return;
+    node.on("ready", () => this.#onReady?.());
+    if (node.status === "wait" && property(node, "options", "readOnly") !== true)
+      node.connect().catch(this.#onError);
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
@@ -104,10 +108,10 @@ export class IoredisLink implements Link {
     return this.#client.status === "ready";
   }
 
-  /** The nodes of a cluster connect when they are first needed; until then they take nothing. */
+  /** A node of a cluster takes nothing until it is connected. */
   canSend(key: string): boolean {
     if (!this.isReady || !this.cluster) return this.isReady;
-    const node = this.#nodeOf(key);
+    const node = this.#nodeAt(slotOf(key));
     if (node?.status === "wait") node.connect().catch(this.#onError);
     return node?.status === "ready";
   }
@@ -117,7 +121,10 @@ export class IoredisLink implements Link {
     this.#onDown = onDown;
     this.#client.on("ready", onReady);
     this.#client.on("close", onDown);
-    if (this.cluster) this.#client.on("+node", this.#onNode);
+    if (this.cluster) {
+      this.#client.on("+node", this.#onNode);
+      for (const node of this.#nodes()) this.#onNode(node);
+    }
     if (this.#ours) this.#client.on("error", this.#onError);
     if (this.#client.status !== "wait") return;
     this.#client.connect().catch(this.#onError);
@@ -126,13 +133,18 @@ export class IoredisLink implements Link {
   send(command: string, args: readonly Word[], key?: string): Promise<unknown> {
     // These have no key of their own, but follow what was sent to its node.
     const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
-    const node = follows ? this.#nodeOf(key) : undefined;
+    const node = follows ? this.#nodeAt(slotOf(key)) : undefined;
     return (node ?? this.#client).call(command.toLowerCase(), args);
   }
 
-  #nodeOf(key: string): IoredisClient | undefined {
-    const owners = property(this.#client, "slots", String(slotOf(key)));
+  nodeOf(slot: number): string | undefined {
+    const owners = property(this.#client, "slots", String(slot));
     const address: unknown = Array.isArray(owners) ? owners[0] : undefined;
+    return typeof address === "string" ? address : undefined;
+  }
+
+  #nodeAt(slot: number): IoredisClient | undefined {
+    const address = this.nodeOf(slot);
     return this.#nodes().find(
       (node) =>
         `${String(property(node, "options", "host"))}:${String(property(node, "options", "port"))}` ===
@@ -152,10 +164,12 @@ export class IoredisLink implements Link {
     return isCluster(this.#client) ? this.#client.nodes("master") : [this.#client];
   }
 
-  listen(listener: Listener): Listening {
-    // On a cluster any node does: it forwards what is published on another.
+  listen(listener: Listener, slot?: number): Listening {
+    // On a cluster any node does for plain channels: it forwards what is published on another.
     const nodes = this.#nodes();
-    const node = nodes[Math.floor(Math.random() * nodes.length)] ?? this.#client;
+    const any = nodes[Math.floor(Math.random() * nodes.length)] ?? this.#client;
+    const node = slot === undefined ? any : this.#nodeAt(slot);
+    if (node === undefined) throw new Error(`no node of the cluster is known to have slot ${slot}`);
     const client = node.duplicate({
       lazyConnect: true,
       enableOfflineQueue: true,
@@ -187,26 +201,31 @@ export class IoredisLink implements Link {
 function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Listening {
   let lastError: unknown = null;
   let open = true;
+  const down = (cause: unknown): void => {
+    if (open) onDown(cause);
+    open = false;
+  };
+  const hear = (channel: unknown, message: unknown): void => {
+    if (open) onMessage(String(message), String(channel));
+  };
+  // Version 5 has no other word for an answer that it did not wait for, as when a slot was taken away.
   client.on("error", (error) => {
     lastError = error;
+    if (client.status === "ready") down(error);
   });
-  client.on("message", (channel, message) => {
-    if (open) onMessage(String(message), String(channel));
-  });
-  client.on("end", () => {
-    if (open) onDown(lastError);
-    open = false;
-  });
+  client.on("message", hear);
+  client.on("smessage", hear);
+  client.on("moved", () => down(new Error("the slot of a channel has moved")));
+  client.on("end", () => down(lastError));
+  const send = async (command: string, ...args: readonly string[]): Promise<void> => {
+    await client.call(command, ...args);
+  };
   return {
-    subscribe: async (channel) => {
-      await client.call("subscribe", channel);
-    },
-    unsubscribe: async (channel) => {
-      await client.call("unsubscribe", channel);
-    },
-    ping: async () => {
-      await client.call("ping");
-    },
+    subscribe: (channel) => send("subscribe", channel),
+    unsubscribe: (channel) => send("unsubscribe", channel),
+    subscribeSharded: (channel) => send("ssubscribe", channel),
+    unsubscribeSharded: (channel) => send("sunsubscribe", channel),
+    ping: () => send("ping"),
     close: () => {
       open = false;
       client.disconnect();

@@ -12,6 +12,11 @@ export interface QueueKeys {
   readonly evicted: string;
 }
 
+/** The keys of a queue, and the slot that they are in: 0 but on a cluster. */
+export interface PlacedKeys extends QueueKeys {
+  readonly slot: number;
+}
+
 // An empty hash tag is none, so a name that starts with "}" gets a character in front, and so does one that starts with it.
 const guard = "\u0001";
 
@@ -27,16 +32,19 @@ const mostNames = 16_384;
 /** The keys of queues, made once for those that are asked about again and again. */
 export class KeyNames {
   readonly #prefix: string;
-  readonly #known = new Map<string, QueueKeys>();
+  readonly #cluster: boolean;
+  readonly #known = new Map<string, PlacedKeys>();
 
-  constructor(prefix: string) {
+  constructor(prefix: string, cluster: boolean) {
     this.#prefix = prefix;
+    this.#cluster = cluster;
   }
 
-  of(name: string): QueueKeys {
+  of(name: string): PlacedKeys {
     let keys = this.#known.get(name);
     if (keys === undefined) {
-      keys = keysOf(this.#prefix, name);
+      const own = keysOf(this.#prefix, name);
+      keys = { ...own, slot: this.#cluster ? slotOf(own.queue) : 0 };
       if (this.#known.size >= mostNames) this.#known.clear();
       this.#known.set(name, keys);
     }
@@ -65,6 +73,7 @@ export function hashTagOf(key: string): string {
   return close <= open + 1 ? key : key.slice(open + 1, close);
 }
 
+/** How many slots a cluster has. */
 const slots = 16_384;
 
 /** The slot of a key: CRC16 (XMODEM) of its hash tag. */
@@ -76,4 +85,24 @@ export function slotOf(key: string): number {
       crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
   }
   return crc % slots;
+}
+
+/** A hash tag for each slot: made when one is first asked for, since most have no cluster. */
+let tags: readonly string[] | null = null;
+
+/** A short hash tag whose keys and channels belong to a slot. */
+export function tagOfSlot(slot: number): string {
+  tags ??= tagsOfSlots();
+  return tags[slot] ?? "";
+}
+
+/** CRC16 is linear: 14 bits, spread over four letters that differ in those bits alone, meet each slot once. */
+function tagsOfSlots(): readonly string[] {
+  const all: string[] = [];
+  for (let n = 0; n < slots; n++) {
+    const letters = [n >> 12, (n >> 8) & 15, (n >> 4) & 15, n & 15].map((bits) => 0x60 + bits);
+    const tag = String.fromCharCode(...letters);
+    all[slotOf(tag)] = tag;
+  }
+  return all;
 }

@@ -23,8 +23,10 @@ export interface Link {
   sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]>;
   /** Sends a command to one of them, by its place in the answers of sendToAll. */
   sendTo(node: number, command: string, args: readonly string[]): Promise<unknown>;
-  /** Opens a connection of its own to listen on. */
-  listen(listener: Listener): Listening;
+  /** The node of a cluster that has a slot, as far as the library knows; undefined if it does not. */
+  nodeOf(slot: number): string | undefined;
+  /** Opens a connection of its own to listen on; on a cluster to the node that has the slot, or to any. */
+  listen(listener: Listener, slot?: number): Listening;
   /** Gives up a connection that does not answer, where it is ours. */
   reconnect(): void;
   /** Ends what was opened here; a client that was handed in stays open. */
@@ -34,7 +36,7 @@ export interface Link {
 /** Who listens on a connection. */
 export interface Listener {
   readonly onMessage: (message: string, channel: string) => void;
-  /** The connection has ended, for good; called once at most. */
+  /** The connection has ended, for good, or the server has ended a subscription; called once at most. */
   readonly onDown: (cause: unknown) => void;
 }
 
@@ -44,6 +46,9 @@ export interface Listening {
   subscribe(channel: string): Promise<void>;
   /** Ends what subscribe began. */
   unsubscribe(channel: string): Promise<void>;
+  /** The same for a sharded channel. It may never settle where the slot is on another node. */
+  subscribeSharded(channel: string): Promise<void>;
+  unsubscribeSharded(channel: string): Promise<void>;
   /** Resolves if the server still answers on this connection. */
   ping(): Promise<void>;
   close(): void;

@@ -27,6 +27,8 @@ interface OneServer extends NodeRedisClient {
   duplicate(overrides?: object): unknown;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
+  sSubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  sUnsubscribe(channel: string): Promise<unknown>;
   ping(): Promise<unknown>;
 }
 
@@ -58,7 +60,7 @@ function isCluster(client: NodeRedisClient): client is Cluster {
 
 function isOneServer(client: NodeRedisClient): client is OneServer {
   return (
-    can(client, "duplicate", "subscribe", "unsubscribe", "ping") &&
+    can(client, "duplicate", "subscribe", "unsubscribe", "sSubscribe", "sUnsubscribe", "ping") &&
     !can(client, "execute") &&
     !can(client, "acquire")
   );
@@ -120,8 +122,9 @@ export class NodeRedisLink implements Link {
   }
 
   get isReady(): boolean {
-    const ready = property(this.#client, "isReady");
-    return typeof ready === "boolean" ? ready : this.#client.isOpen;
+    // A cluster is open before it knows its nodes.
+    if (isCluster(this.#client)) return this.#client.isOpen && this.#client.masters.length > 0;
+    return property(this.#client, "isReady") === true;
   }
 
   canSend(): boolean {
@@ -134,12 +137,23 @@ export class NodeRedisLink implements Link {
     this.#client.on("ready", onReady);
     for (const event of downEvents) this.#client.on(event, onDown);
     if (this.#ours) this.#client.on("error", this.#onError);
-    if (this.#client.isOpen) return;
-    this.#client.connect().then(
-      // A cluster of node-redis 5 has no event for it.
-      () => this.isReady && onReady(),
-      this.#onError,
-    );
+    if (!this.#client.isOpen) this.#connect();
+    if (this.cluster && !this.isReady) this.#awaitNodes(10);
+  }
+
+  #connect(): void {
+    this.#client.connect().then(() => this.isReady && this.#onReady?.(), this.#onError);
+  }
+
+  /** A cluster that is connecting has no event for it in version 5, and one that finds no node gives up. */
+  #awaitNodes(delayMs: number): void {
+    const timer = setTimeout(() => {
+      if (this.#onReady === null) return;
+      if (this.isReady) return this.#onReady();
+      if (this.#ours && !this.#client.isOpen) this.#connect();
+      this.#awaitNodes(Math.min(2 * delayMs, 500));
+    }, delayMs);
+    timer.unref();
   }
 
   send(command: string, args: readonly Word[], key?: string): Promise<unknown> {
@@ -163,9 +177,16 @@ export class NodeRedisLink implements Link {
     return (await masterOf(this.#client, node)).sendCommand([command, ...args]);
   }
 
-  listen(listener: Listener): Listening {
+  nodeOf(slot: number): string | undefined {
+    const address = property(this.#client, "slots", String(slot), "master", "address");
+    return typeof address === "string" ? address : undefined;
+  }
+
+  listen(listener: Listener, slot?: number): Listening {
     const client = this.#client;
-    return listenWith(() => (isCluster(client) ? anyMasterOf(client) : client), listener);
+    if (!isCluster(client)) return listenWith(() => client, listener);
+    const any = Math.floor(Math.random() * client.masters.length);
+    return listenWith(() => masterOf(client, slot === undefined ? any : placeOf(client, slot)), listener);
   }
 
   reconnect(): void {
@@ -177,14 +198,18 @@ export class NodeRedisLink implements Link {
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
     if (this.#onDown !== null) for (const event of downEvents) this.#client.off(event, this.#onDown);
+    this.#onReady = null;
     if (this.#ours && this.#client.isOpen) await this.#client.destroy();
   }
 }
 
 async function sendToSlot(cluster: Cluster, slot: number, words: readonly Word[]): Promise<unknown> {
+  return (await masterOf(cluster, placeOf(cluster, slot))).sendCommand(words);
+}
+
+function placeOf(cluster: Cluster, slot: number): number {
   const master = property(cluster, "slots", String(slot), "master");
-  const index = cluster.masters.findIndex((node) => node === master);
-  return (await masterOf(cluster, index)).sendCommand(words);
+  return cluster.masters.findIndex((node) => node === master);
 }
 
 async function masterOf(cluster: Cluster, index: number): Promise<OneServer> {
@@ -194,10 +219,6 @@ async function masterOf(cluster: Cluster, index: number): Promise<OneServer> {
     throw new Error("the cluster has no such node");
   }
   return client;
-}
-
-function anyMasterOf(cluster: Cluster): Promise<OneServer> {
-  return masterOf(cluster, Math.floor(Math.random() * cluster.masters.length));
 }
 
 function duplicateOf(client: unknown, overrides: object): NodeRedisClient {
@@ -222,26 +243,25 @@ function listenWith(original: () => unknown, { onMessage, onDown }: Listener): L
       socket: { ...(isObject(socket) ? socket : {}), reconnectStrategy: false },
     });
     client.on("error", down);
+    client.on("sharded-channel-moved", () => down(new Error("the slot of a channel has moved")));
     client.on("end", () => down(null));
     if (!isOneServer(client)) throw new Error("a copy of the client cannot subscribe");
     if (open) await client.connect();
     return client;
   })();
   connected.catch(down);
+  const hearOn = (channel: string) => (message: string) => {
+    if (open) onMessage(message, channel);
+  };
+  const withClient = async (act: (client: OneServer) => Promise<unknown>): Promise<void> => {
+    await act(await connected);
+  };
   return {
-    subscribe: async (channel) => {
-      const client = await connected;
-      await client.subscribe(channel, (message) => {
-        if (open) onMessage(message, channel);
-      });
-    },
-    unsubscribe: async (channel) => {
-      const client = await connected;
-      await client.unsubscribe(channel);
-    },
-    ping: async () => {
-      await (await connected).ping();
-    },
+    subscribe: (channel) => withClient((client) => client.subscribe(channel, hearOn(channel))),
+    unsubscribe: (channel) => withClient((client) => client.unsubscribe(channel)),
+    subscribeSharded: (channel) => withClient((client) => client.sSubscribe(channel, hearOn(channel))),
+    unsubscribeSharded: (channel) => withClient((client) => client.sUnsubscribe(channel)),
+    ping: () => withClient((client) => client.ping()),
     close: () => {
       open = false;
       void connected.then((client) => client.isOpen && client.destroy()).catch(() => {});

@@ -15,7 +15,7 @@ import {
   notReplicated,
   sentFailure,
 } from "./failures.ts";
-import { type QueueKeys, slotOf } from "./keys.ts";
+import type { PlacedKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { callsScript } from "./scripts.ts";
 import type { ServerClocks } from "./server-clock.ts";
@@ -78,10 +78,9 @@ export class Outbox {
   }
 
   /** Adds a call to the batch of this tick; an append says what its entry has in common with others. */
-  add(keys: QueueKeys, call: Call, taker: Taker, common: string | null = null): void {
+  add(keys: PlacedKeys, call: Call, taker: Taker, common: string | null = null): void {
     if (this.#closed) return taker.fail(closed());
-    const slot = this.#link.cluster ? slotOf(keys.queue) : 0;
-    const batch = this.#batchFor(keys.queue, slot, common);
+    const batch = this.#batchFor(keys.queue, keys.slot, common);
     batch.common ??= common;
     batch.add(keys, call, taker);
   }

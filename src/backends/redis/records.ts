@@ -14,13 +14,8 @@ export function packEntry({ mode, weight, permits, metadata }: NewEntry): string
   return metadata === undefined ? shape : `${shape}\0${metadata}`;
 }
 
-/** What the entries of one owner have in common. */
-export function packCommon(owner: Owner, channel: string): string {
-  return `${channel}\0${packOwner(owner)}`;
-}
-
 /** An owner as JSON, which has no NUL. */
-function packOwner({ client, host, pid, label }: Owner): string {
+export function packOwner({ client, host, pid, label }: Owner): string {
   return JSON.stringify(label === undefined ? [client, host, pid] : [client, host, pid, label]);
 }
 
@@ -57,6 +52,17 @@ export function readRecord(id: string, record: string, nowUs: number): Entry {
     ageMs: Math.max(0, (nowUs - Number(seq)) / 1000),
     metadata: ownerEnd < 0 ? undefined : record.slice(ownerEnd + 1),
   };
+}
+
+/** The live entries that scripts/list.lua showed, in their order. */
+export function readList(answer: unknown, nowUs: number): readonly Entry[] {
+  const fields: readonly unknown[] = Array.isArray(answer) ? answer : [];
+  const entries: Entry[] = [];
+  for (let index = 0; index < fields.length; index += 2) {
+    const entry = readRecord(asText(fields[index]), asText(fields[index + 1]), nowUs);
+    if (entry.expiresInMs > 0) entries.push(entry);
+  }
+  return entries.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
 }
 
 function leftMs(expiryMs: number, nowUs: number): number {

@@ -24,6 +24,14 @@ local function keep(queue, id, seq, ttlMs)
   redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
   return expiry - laterMs
 end
+local function publish(channel, message)
+  if string.byte(channel, -1) == 125 then
+    local heard = redis.pcall('SPUBLISH', channel, message)
+    if type(heard) == 'number' and heard > 0 then return end
+    channel = string.match(channel, '^(.*){')
+  end
+  if channel and channel ~= '' then redis.call('PUBLISH', channel, message) end
+end
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
   if not count or count == 0 or not isLive(record) then return nil end
@@ -84,7 +92,7 @@ local function leaveQuickly(queue, entries, order, id, seq)
     redis.call('HDEL', entries, id)
     redis.call('ZREM', order, id)
     local nextSeq, channel = string.match(nextRecord, '^(%d+) %d+ w,%d+,,([^%z]*)')
-    if channel ~= '' then redis.call('PUBLISH', channel, line[2] .. '\0' .. nextSeq) end
+    publish(channel, line[2] .. '\0' .. nextSeq)
   else
     redis.call('DEL', queue, entries, order)
   end
@@ -120,9 +128,8 @@ end
 local function permitsOf(record)
   return tonumber(string.match(record, '^%d+ %d+ %a,%d+,(%d+)'))
 end
-local function publish(record, message)
-  local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
-  if channel ~= '' then redis.call('PUBLISH', channel, message) end
+local function channelOf(record)
+  return string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
 end
 local Line = {}
 Line.__index = Line
@@ -242,7 +249,7 @@ function Line:tell(id, record, count, weight, nearest, nearestRecord)
   if count and count > 0 then
     message = table.concat({ message, text(laterMs), text(count), text(weight), nearest, nearestRecord }, '\0')
   end
-  publish(record, message)
+  publish(channelOf(record), message)
 end
 function Line:tellReaders()
   local before = self.writer
@@ -449,7 +456,7 @@ local function evict(queue, entries, order, evicted, id, seq)
   redis.call('HSET', evicted, id, string.match(record, '^%d+'))
   redis.call('PEXPIREAT', evicted, expiry, 'NX')
   redis.call('PEXPIREAT', evicted, expiry, 'GT')
-  publish(record, '\0' .. id .. '\0' .. queue)
+  publish(channelOf(record), '\0' .. id .. '\0' .. queue)
   return 1
 end
 local function renew(queue, entries, order, evicted, id, seq, ttlMs)

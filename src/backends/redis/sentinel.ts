@@ -64,6 +64,10 @@ export class SentinelLink implements Link {
     return this.#now().send(command, args);
   }
 
+  nodeOf(): undefined {
+    return undefined;
+  }
+
   listen(listener: Listener): Listening {
     return this.#now().listen(listener);
   }

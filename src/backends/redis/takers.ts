@@ -3,24 +3,24 @@ import type { NewEntry, Renewed, Snapshot } from "../../core/backend.ts";
 import { ruleOf } from "../../core/grant.ts";
 import type { Taker } from "./batch.ts";
 import type { Hub } from "./hub.ts";
-import type { QueueKeys } from "./keys.ts";
+import type { PlacedKeys } from "./keys.ts";
 import { asText } from "./link.ts";
 import { readStanding } from "./records.ts";
 
 /** Takes the answer to an append, and tells the hub whether its entry waits. */
 export class Appending implements Taker {
-  readonly #keys: QueueKeys;
+  readonly #keys: PlacedKeys;
   readonly #entry: NewEntry;
   readonly #hub: Hub;
-  readonly #takeBack: (keys: QueueKeys, id: string) => void;
+  readonly #takeBack: (keys: PlacedKeys, id: string) => void;
   readonly #resolve: (said: Snapshot | null) => void;
   readonly #reject: (error: unknown) => void;
 
   constructor(
-    keys: QueueKeys,
+    keys: PlacedKeys,
     entry: NewEntry,
     hub: Hub,
-    takeBack: (keys: QueueKeys, id: string) => void,
+    takeBack: (keys: PlacedKeys, id: string) => void,
     resolve: (said: Snapshot | null) => void,
     reject: (error: unknown) => void,
   ) {
@@ -36,7 +36,7 @@ export class Appending implements Taker {
     const entry = this.#entry;
     const said = readStanding(entry, answer, nowUs);
     if (said !== null && said.ahead.count > 0 && !ruleOf(entry).grants(entry, said.ahead)) {
-      this.#hub.waits(entry.id, said.self.seq, listening);
+      this.#hub.waits(this.#keys.slot, entry.id, said.self.seq, listening);
     }
     this.#hub.answered();
     this.#resolve(said);

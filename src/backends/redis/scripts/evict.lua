@@ -12,6 +12,6 @@ local function evict(queue, entries, order, evicted, id, seq)
   redis.call('HSET', evicted, id, string.match(record, '^%d+'))
   redis.call('PEXPIREAT', evicted, expiry, 'NX')
   redis.call('PEXPIREAT', evicted, expiry, 'GT')
-  publish(record, '\0' .. id .. '\0' .. queue)
+  publish(channelOf(record), '\0' .. id .. '\0' .. queue)
   return 1
 end

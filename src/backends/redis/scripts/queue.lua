@@ -30,9 +30,8 @@ local function permitsOf(record)
   return tonumber(string.match(record, '^%d+ %d+ %a,%d+,(%d+)'))
 end
 
-local function publish(record, message)
-  local channel = string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
-  if channel ~= '' then redis.call('PUBLISH', channel, message) end
+local function channelOf(record)
+  return string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
 end
 
 local Line = {}
@@ -177,7 +176,7 @@ function Line:tell(id, record, count, weight, nearest, nearestRecord)
   if count and count > 0 then
     message = table.concat({ message, text(laterMs), text(count), text(weight), nearest, nearestRecord }, '\0')
   end
-  publish(record, message)
+  publish(channelOf(record), message)
 end
 
 -- Readers are granted together: those between the first writer of before and the first one now.

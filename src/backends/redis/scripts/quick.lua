@@ -4,6 +4,17 @@
 -- Arguments: those of the call
 -- Returns: what the call does; nil if the whole of it is needed, and then nothing has changed
 
+-- Tells a client, on the channel that its entry names. One that ends in "}" is sharded: it is heard on the node that has the
+-- slot alone. Where nobody hears it (not yet, or no longer), the message goes to the plain channel that its name begins with.
+local function publish(channel, message)
+  if string.byte(channel, -1) == 125 then
+    local heard = redis.pcall('SPUBLISH', channel, message)
+    if type(heard) == 'number' and heard > 0 then return end
+    channel = string.match(channel, '^(.*){')
+  end
+  if channel and channel ~= '' then redis.call('PUBLISH', channel, message) end
+end
+
 -- In a line of writers, behind one that lives.
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
@@ -67,7 +78,7 @@ local function leaveQuickly(queue, entries, order, id, seq)
     redis.call('HDEL', entries, id)
     redis.call('ZREM', order, id)
     local nextSeq, channel = string.match(nextRecord, '^(%d+) %d+ w,%d+,,([^%z]*)')
-    if channel ~= '' then redis.call('PUBLISH', channel, line[2] .. '\0' .. nextSeq) end
+    publish(channel, line[2] .. '\0' .. nextSeq)
   else
     redis.call('DEL', queue, entries, order)
   end
