@@ -7,7 +7,7 @@ import type { Check, Findings, Invariant, Limits, Violation } from "./checks/che
 import { checkExclusion } from "./checks/exclusion.ts";
 import { checkFairness } from "./checks/fairness.ts";
 import { checkHeld } from "./checks/held.ts";
-import { checkEnded, checkLeaks, checkWaits } from "./checks/liveness.ts";
+import { checkEnded, checkLeaks, checkLosses, checkWaits } from "./checks/liveness.ts";
 import { checkReentry } from "./checks/reentry.ts";
 import { checkGuard, checkTokens } from "./checks/tokens.ts";
 import { checkUpdates } from "./checks/updates.ts";
@@ -27,6 +27,7 @@ const CHECKS: Readonly<Record<Invariant, Check>> = {
   L1: checkWaits,
   L2: checkLeaks,
   L3: checkEnded,
+  L4: checkLosses,
   A1: checkAnswers,
 };
 
@@ -42,6 +43,7 @@ export const INVARIANTS: readonly Invariant[] = [
   "L1",
   "L2",
   "L3",
+  "L4",
   "A1",
 ];
 
@@ -49,7 +51,7 @@ export const INVARIANTS: readonly Invariant[] = [
 export interface CheckOptions {
   /**
    * Those that are claimed: M1 only under the backend's timing assumptions, F1 and A1 only where it keeps arrival order.
-   * @default all of them; L1 only if waitMs is given
+   * @default all of them but L4; L1 only if waitMs is given
    */
   readonly invariants?: readonly Invariant[];
   /**
@@ -112,8 +114,7 @@ export function checkText(text: string, options: CheckOptions = {}): CheckResult
 }
 
 function checkTrace(trace: Trace, options: CheckOptions): CheckResult {
-  const claimed =
-    options.invariants ?? INVARIANTS.filter((each) => each !== "L1" || options.waitMs !== undefined);
+  const claimed = options.invariants ?? usual(options);
   const limits: Limits = {
     overtakes: options.overtakes ?? 0,
     wait: BigInt(Math.round((options.waitMs ?? 0) * 1e6)),
@@ -138,6 +139,11 @@ function checkTrace(trace: Trace, options: CheckOptions): CheckResult {
   if (violations.length > 1) violations.sort((a, b) => lastPosition(a) - lastPosition(b));
   const verdict = violations.length > 0 ? "invalid" : doubts.length > 0 ? "unknown" : "valid";
   return { verdict, violations, doubts, checked };
+}
+
+/** A history need not say why a lock was lost, so L4 is judged only where somebody claims it. */
+function usual({ waitMs }: CheckOptions): readonly Invariant[] {
+  return INVARIANTS.filter((each) => each !== "L4" && (each !== "L1" || waitMs !== undefined));
 }
 
 class Collector implements Findings {

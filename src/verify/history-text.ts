@@ -79,6 +79,7 @@ const FIELD_OF: Readonly<Record<keyof HistoryEvent, Field>> = {
   weight: count,
   permits: count,
   steal: flag,
+  behind: plain,
   parent: plain,
   busy: flag,
   holders: decimals,

@@ -78,6 +78,11 @@ export interface HistoryEvent {
   readonly permits?: number | undefined;
   /** On the invoke: takes the lock from whoever has it. */
   readonly steal?: boolean | undefined;
+  /**
+   * On the invoke of an acquire: an earlier attempt for the same lock that was seen in its queue by then, or that the same
+   * client had made before: this one has to be behind it.
+   */
+  readonly behind?: string | undefined;
   /** On the ok of a nested acquire: the attempt on whose strength it entered without asking the store. */
   readonly parent?: string | undefined;
   /** On the ok of a try: it was not granted. */

@@ -22,6 +22,8 @@ export interface Attempt {
   readonly call: Call;
   /** The grant with the highest token of those given out before this one was asked for. */
   readonly floor: Grant | null;
+  /** An attempt that surely stands ahead of it in the queue, as long as neither expires. */
+  readonly behind: Attempt | null;
   grant: Grant | null;
   /** The owner's first release or loss: from here on it no longer acts. */
   leaver: HistoryEvent | null;

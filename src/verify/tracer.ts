@@ -101,12 +101,17 @@ class Tracer implements Trace {
     if (this.attempts.has(id)) throw wrong(event, `attempt ${JSON.stringify(id)} was used before`);
     const lock = this.#lockOf(event);
     if (event.steal === true) lock.seized = true;
+    const behind = event.behind === undefined ? null : this.attempts.get(event.behind);
+    if (behind === undefined || (behind !== null && behind.lock !== lock)) {
+      throw wrong(event, "what it is behind is not known on this lock");
+    }
     const attempt: Attempt = {
       id,
       lock,
       owner: event.owner ?? event.proc,
       call: { invoke: event, end: null },
       floor: lock.highest,
+      behind,
       grant: null,
       leaver: null,
       releases: [],

@@ -6,9 +6,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
-import { type Answer, type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
-import { systemClock } from "../../src/core/clock.ts";
-import { LockError } from "../../src/core/errors.ts";
+import { type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
+import { type Clock, systemClock, type Timer } from "../../src/core/clock.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { semaphoreQueue } from "../../src/core/names.ts";
 import type { ClockedStore } from "../../src/testing/broken/broken.ts";
@@ -22,95 +21,73 @@ import { Observer } from "../../src/verify/live/observer.ts";
 import { type Resource, ResourceLogs } from "../../src/verify/live/resource.ts";
 import { calmWaitTtls, Users } from "../../src/verify/live/workload.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
+import { Way, type Weather } from "./way.ts";
 
 const ttlMs = 400;
-const deadlineMs = 250;
 const calmMs = 4_000;
-
-type Weather = "fair" | "late" | "blackhole" | "drop-replies" | "repeat" | "dead";
-
-/** A client's way to the store. */
-class Way {
-  weather: Weather = "fair";
-  readonly #dice: Dice;
-
-  constructor(dice: Dice) {
-    this.#dice = dice;
-  }
-
-  /** The backend as it is seen at the end of this way. */
-  through(inner: Backend & Browsable): Backend & Browsable {
-    const call = <T>(execute: () => Answer<T>): Promise<T> => this.#call(execute);
-    return {
-      name: inner.name,
-      traits: { ...inner.traits, callOrder: false },
-      append: (queue, entry) => call(() => inner.append(queue, entry)),
-      renew: (renewals) => call(() => inner.renew(renewals)),
-      remove: (queue, id, evict, seq) => call(() => inner.remove(queue, id, evict, seq)),
-      list: (queue) => call(() => inner.list(queue)),
-      queues: (prefix) => call(() => inner.queues(prefix)),
-      watch: (queue, self, target, onChange) =>
-        call(() =>
-          inner.watch(queue, self, target, (fresh) => {
-            if (this.weather === "fair" || this.weather === "late") onChange(fresh);
-          }),
-        ),
-      onEvicted: (listener) => inner.onEvicted?.(listener),
-      close: () => inner.close(),
-    };
-  }
-
-  async #call<T>(execute: () => Answer<T>): Promise<T> {
-    const { weather } = this;
-    const dice = this.#dice;
-    await sleep(weather === "late" ? dice.between(0, deadlineMs) : dice.between(0, 3));
-    if (weather === "dead") return new Promise(() => {});
-    if (weather === "blackhole") return lateFailure();
-    const answer = await execute();
-    if (weather === "repeat") await execute();
-    if (this.weather === "drop-replies") return lateFailure();
-    await sleep(dice.between(0, 3));
-    return answer;
-  }
-}
-
-async function lateFailure(): Promise<never> {
-  await sleep(deadlineMs);
-  throw new LockError("LOCK_OUTCOME_UNKNOWN", "the way to the store is broken");
-}
 
 interface Client {
   readonly way: Way;
+  /** All that it has opened. */
+  readonly inners: readonly Backend[];
   readonly locks: LockManager;
   readonly observer: Observer;
   readonly users: Users;
   readonly done: Promise<void>;
 }
 
+/** Makes the store to be judged out of one that works. */
+export type Breaking = (store: ClockedStore) => ContractStore;
+
 /** Runs it until something is found, or the time is over. */
 export async function verifyInProcess(
-  store: ContractStore,
+  open: Breaking,
   options: { readonly seed: number; readonly forMs: number; readonly clients?: number },
 ): Promise<Judgement> {
+  const clock = new CountingClock();
+  const name = randomUUID();
+  const store = open({
+    clock,
+    client: () => memoryBackend({ store: name, clock }),
+    close: async () => {},
+  });
   try {
-    return await new Rig(store, options.seed).run(options.forMs, options.clients ?? 4);
+    return await new Rig(store, clock, options.seed).run(options.forMs, options.clients ?? 4);
   } finally {
     await store.close();
   }
 }
 
-/** A fresh store in memory that lives by the system's clock. */
-export function realMemoryStore(): ClockedStore {
-  const store = randomUUID();
-  return {
-    clock: systemClock,
-    client: () => memoryBackend({ store }),
-    close: async () => {},
-  };
+/** The system's clock, which knows how many of its timers are set: the store's own, since users have another clock. */
+class CountingClock implements Clock {
+  timers = 0;
+  readonly now = (): number => systemClock.now();
+  readonly recent = (): number => systemClock.recent();
+  readonly wallMs = (): number => systemClock.wallMs();
+
+  after(ms: number, callback: () => void): Timer {
+    let set = true;
+    const over = (): void => {
+      if (set) this.timers -= 1;
+      set = false;
+    };
+    this.timers += 1;
+    const timer = systemClock.after(ms, () => {
+      over();
+      callback();
+    });
+    return {
+      cancel: () => {
+        over();
+        timer.cancel();
+      },
+    };
+  }
 }
 
 class Rig {
   readonly #store: ContractStore;
+  readonly #clock: CountingClock;
   readonly #history = new History();
   readonly #fenced = new ResourceLogs(this.#history, true);
   readonly #unfenced = new ResourceLogs(this.#history, false);
@@ -120,11 +97,12 @@ class Rig {
   /** Calls are repeated in runs with an odd seed only: then a release may find what was made by a repetition (M5). */
   readonly #repeats: boolean;
   readonly #clients: Client[] = [];
-  readonly #dead = new Set<string>();
+  readonly #dead = new Map<string, readonly Backend[]>();
   #made = 0;
 
-  constructor(store: ContractStore, seed: number) {
+  constructor(store: ContractStore, clock: CountingClock, seed: number) {
     this.#store = store;
+    this.#clock = clock;
     this.#seed = seed;
     this.#repeats = seed % 2 === 1;
   }
@@ -132,11 +110,16 @@ class Rig {
   async run(forMs: number, clients: number): Promise<Judgement> {
     const until = performance.now() + forMs;
     for (let place = 0; place < clients; place += 1) this.#clients.push(await this.#join());
-    await sleep(calmMs + 500);
     const dice = new Dice(this.#seed, 1);
     const healing: Promise<void>[] = [];
+    while (process.hrtime.bigint() < this.#calmUntil) {
+      await sleep(700);
+      if (this.#judge(["M1", "M2", "M3", "M5", "M6", "F1"])) return this.#finish();
+    }
+    await sleep(500);
+    if (this.#judgeCalm()) return this.#finish();
+    for (const { way } of this.#clients) way.weather = "fair";
     let judgedAt = performance.now();
-    if (this.#judge(["M1", "M2", "M3", "M6", "F1", "A1"])) return this.#finish();
     while (performance.now() < until) {
       await sleep(dice.between(0, ttlMs));
       healing.push(this.#strike(dice));
@@ -153,13 +136,15 @@ class Rig {
     this.#made += 1;
     const proc = `c${this.#made}`;
     const dice = new Dice(this.#seed, 100 + this.#made);
-    const way = new Way(dice);
+    const calm = process.hrtime.bigint() < this.#calmUntil;
+    const way = new Way(dice, calm ? "stumbling" : "fair");
     const recording: Recording = {
       record: (event, t) =>
         this.#dead.has(proc) ? { i: 0, t: 0n, ...event } : this.#history.record(event, t),
     };
     const observer = new Observer(recording, proc);
     const inner = await this.#open();
+    const inners: Backend[] = [inner];
     const locks = new LockManager(way.through(inner), { ttl: ttlMs, clientId: proc, label: proc });
     const users = new Users({
       locks,
@@ -171,8 +156,15 @@ class Rig {
       ttlMs,
       calmUntil: this.#calmUntil,
       lanes: 2,
+      first: this.#made === 1,
+      ownStore: true,
+      open: async () => {
+        const another = await this.#open();
+        inners.push(another);
+        return way.through(another);
+      },
     });
-    return { way, locks, observer, users, done: users.run() };
+    return { way, inners, locks, observer, users, done: users.run() };
   }
 
   async #open(): Promise<Backend & Browsable> {
@@ -190,8 +182,8 @@ class Rig {
     const { proc } = client.observer;
     client.way.weather = weather;
     if (weather === "dead") {
-      this.#dead.add(proc);
-      this.#record("info", "kill", proc);
+      this.#dead.set(proc, client.inners);
+      for (const each of client.observer.procs) this.#record("info", "kill", each);
       client.users.stop();
       this.#clients[place] = await this.#join();
       return;
@@ -220,10 +212,12 @@ class Rig {
     ]);
     const queues = names.flat();
     const lists = await Promise.all(queues.map((queue) => witness.list(queue)));
-    const leaks = { queues: queues.length, entries: lists.flat().length };
+    await witness.close();
+    // What dies has no timers.
+    for (const inner of [...this.#dead.values()].flat()) await inner.close();
+    const leaks = { queues: queues.length, entries: lists.flat().length, timers: this.#clock.timers };
     const pending = this.#clients.reduce((sum, { observer }) => sum + observer.pending, 0);
     this.#history.record({ proc: "nemesis", f: "end", type: "info", leaks, pending });
-    await witness.close();
     return this.#judgeAll();
   }
 
@@ -232,6 +226,12 @@ class Rig {
     if (this.#clients.some(({ observer }) => observer.violations.length > 0)) return true;
     const { violations } = checkHistory(mergeHistories(this.#history.events), { invariants, steps: 10_000 });
     return violations.length > 0;
+  }
+
+  /** Whether the calm opening has shown something. Calls that are under way have not ended yet. */
+  #judgeCalm(): boolean {
+    if (this.#clients.some(({ observer }) => observer.violations.length > 0)) return true;
+    return this.#judgeAll().result.violations.some(({ invariant }) => invariant !== "L3");
   }
 
   #judgeAll(): Judgement {

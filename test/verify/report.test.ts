@@ -8,6 +8,7 @@ import { parseHistory } from "../../src/verify/history-text.ts";
 import { renderReport, type ReportOptions } from "../../src/verify/report.ts";
 import { escapeHtml } from "../../src/verify/report/escape.ts";
 import { generateHistory } from "./generate.ts";
+import { claimedBy } from "./claimed.ts";
 
 const folder = new URL("../histories/", import.meta.url);
 
@@ -53,7 +54,8 @@ function hostileHistory(evil: string): readonly HistoryEvent[] {
 
 describe("the report", () => {
   it.each(readdirSync(folder).map((name) => name.replace(/\.json$/, "")))("is sound HTML for %s", (name) => {
-    const html = render(golden(name));
+    const events = golden(name);
+    const html = renderReport(events, checkHistory(events, { waitMs: 1000, invariants: claimedBy(name) }));
     expect(unclosedTags(html)).toEqual([]);
     const verdict = name.endsWith(".ok") ? "valid" : "invalid";
     expect(html).toContain(`<span class="verdict ${verdict}">${verdict}</span>`);

@@ -121,6 +121,7 @@ async function verifyUrl(
     seed,
     faults,
     servers,
+    ownStore: cluster !== null,
     signal,
     onProgress: (progress) => output.progress(progressText(progress)),
   });

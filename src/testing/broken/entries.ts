@@ -95,9 +95,9 @@ export const brokenEntries: readonly Broken[] = [
     const left = new Set<string>();
     return (inner) => ({
       append: (queue, entry) => (left.has(entry.id) ? null : inner.append(queue, entry)),
-      remove: (queue, id, evict) => {
+      remove: (queue, id, evict, seq) => {
         left.add(id);
-        return inner.remove(queue, id, evict);
+        return inner.remove(queue, id, evict, seq);
       },
     });
   }),
@@ -166,10 +166,10 @@ export const brokenEntries: readonly Broken[] = [
   })),
 
   brokenBy("remove of what is not there takes the first", () => (inner) => ({
-    remove: async (queue, id, evict) => {
+    remove: async (queue, id, evict, seq) => {
       const list = await inner.list(queue);
       const found = list.find((entry) => entry.id === id) ?? list[0];
-      return found !== undefined && inner.remove(queue, found.id, evict);
+      return found !== undefined && inner.remove(queue, found.id, evict, found.id === id ? seq : undefined);
     },
   })),
 
@@ -180,31 +180,32 @@ export const brokenEntries: readonly Broken[] = [
         queues.set(entry.id, queue);
         return inner.append(queue, entry);
       },
-      remove: (queue, id, evict) => inner.remove(queues.get(id) ?? queue, id, evict),
+      remove: (queue, id, evict, seq) => inner.remove(queues.get(id) ?? queue, id, evict, seq),
     });
   }),
 
   brokenBy("remove always says that it was there", () => (inner) => ({
-    remove: (queue, id, evict) => after(inner.remove(queue, id, evict), () => true),
+    remove: (queue, id, evict, seq) => after(inner.remove(queue, id, evict, seq), () => true),
   })),
 
   brokenBy("remove takes all that is behind, too", () => (inner) => ({
-    remove: async (queue, id, evict) => {
+    remove: async (queue, id, evict, seq) => {
       const list = await inner.list(queue);
       const place = list.findIndex((entry) => entry.id === id);
       const behind = place < 0 ? [] : list.slice(place + 1);
       for (const entry of behind) await inner.remove(queue, entry.id);
-      return inner.remove(queue, id, evict);
+      return inner.remove(queue, id, evict, seq);
     },
   })),
 
   brokenBy("remove says yes and does nothing", () => {
     const done = new Set<string>();
     return (inner) => ({
-      remove: async (queue, id) => {
-        const there = (await inner.list(queue)).some((entry) => entry.id === id) && !done.has(id);
+      remove: async (queue, id, _evict, seq) => {
+        const found = (await inner.list(queue)).find((entry) => entry.id === id && !done.has(id));
+        if (found === undefined || (seq !== undefined && found.seq !== seq)) return false;
         done.add(id);
-        return there;
+        return true;
       },
     });
   }),

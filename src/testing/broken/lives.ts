@@ -128,11 +128,11 @@ export const brokenLives: readonly Broken[] = [
   })),
 
   brokenBy("an eviction is not told", () => (inner) => ({
-    remove: (queue, id) => inner.remove(queue, id),
+    remove: (queue, id, _evict, seq) => inner.remove(queue, id, false, seq),
   })),
 
   brokenBy("each removal is told as an eviction", () => (inner) => ({
-    remove: (queue, id) => inner.remove(queue, id, true),
+    remove: (queue, id, _evict, seq) => inner.remove(queue, id, true, seq),
   })),
 
   brokenBy("an eviction is told to everybody", () => {

@@ -8,7 +8,7 @@ function renaming(name: string, rename: (queue: string) => string): Broken {
   return brokenBy(name, () => (inner) => ({
     append: (queue, entry) => inner.append(rename(queue), entry),
     renew: (renewals) => inner.renew(renewals.map((one) => ({ ...one, queue: rename(one.queue) }))),
-    remove: (queue, id, evict) => inner.remove(rename(queue), id, evict),
+    remove: (queue, id, evict, seq) => inner.remove(rename(queue), id, evict, seq),
     list: (queue) => inner.list(rename(queue)),
     watch: (queue, self, target, onChange) => inner.watch(rename(queue), self, target, onChange),
   }));

@@ -43,9 +43,9 @@ export const brokenWatching: readonly Broken[] = [
   brokenBy("an eviction wakes nobody", () => {
     const evicted = new Set<string>();
     return (inner) => ({
-      remove: (queue, id, evict = false) => {
+      remove: (queue, id, evict = false, seq) => {
         if (evict) evicted.add(id);
-        return inner.remove(queue, id, evict);
+        return inner.remove(queue, id, evict, seq);
       },
       watch: (queue, self, target, onChange) =>
         inner.watch(queue, self, target, (fresh) => {
@@ -57,8 +57,8 @@ export const brokenWatching: readonly Broken[] = [
   brokenBy("everybody is woken", () => {
     const watchers = new Map<string, Set<(fresh?: Snapshot) => void>>();
     return (inner) => ({
-      remove: async (queue, id, evict) => {
-        const removed = await inner.remove(queue, id, evict);
+      remove: async (queue, id, evict, seq) => {
+        const removed = await inner.remove(queue, id, evict, seq);
         for (const wake of watchers.get(queue) ?? []) wake();
         return removed;
       },
@@ -156,8 +156,8 @@ export const brokenWatching: readonly Broken[] = [
   brokenBy("watches outlive their client", () => {
     const later: Array<() => void> = [];
     return (inner) => ({
-      remove: (queue, id, evict) =>
-        after(inner.remove(queue, id, evict), (removed) => {
+      remove: (queue, id, evict, seq) =>
+        after(inner.remove(queue, id, evict, seq), (removed) => {
           for (const wake of later.splice(0)) wake();
           return removed;
         }),

@@ -17,10 +17,11 @@ import type { Trace } from "../trace.ts";
  *  - L1: after the last fault is healed, each live waiter ends within a bound.
  *  - L2: nothing is left behind.
  *  - L3: every call ended.
+ *  - L4: before the first fault nobody loses a lock, unless it is stolen or evicted. Only where locks are renewed in time.
  *  - A1: answers about state (a busy try, a query) fit some order of what happened. For backends that keep arrival
  *    order; not judged on a lock that was stolen or evicted from.
  */
-export type Invariant = "M1" | "M2" | "M3" | "M4" | "M5" | "M6" | "F1" | "L1" | "L2" | "L3" | "A1";
+export type Invariant = "M1" | "M2" | "M3" | "M4" | "M5" | "M6" | "F1" | "L1" | "L2" | "L3" | "L4" | "A1";
 
 /** One broken invariant. */
 export interface Violation {

@@ -1,6 +1,7 @@
 /**
  * F1: nobody is overtaken more often than the bound. Where a backend keeps arrival order a token is a place in the
- * queue, so a grant that comes while somebody with a smaller token waits in its way overtakes that waiter.
+ * queue, so a grant that comes while somebody with a smaller token waits in its way overtakes that waiter; and so does one
+ * that comes before that of a request which was known to be ahead, whatever their tokens say.
  */
 import { Fenwick } from "../fenwick.ts";
 import { compareTokens, type Grant, type LockTrace } from "../trace.ts";
@@ -14,6 +15,7 @@ export const checkFairness: Check = (trace, findings, { overtakes }) => {
     const numbered = lock.grants.filter(({ token }) => token !== undefined);
     looked += numbered.length;
     if (!isSorted(numbered)) checkLock(lock, numbered, overtakes, findings);
+    for (const grant of lock.grants) if (overtakes === 0) checkBehind(lock, grant, findings);
   }
   return looked;
 };
@@ -72,6 +74,23 @@ function robbed(grant: Grant): boolean {
 /** A counted grant that fits beside all that is surely ahead of it passes nobody: they were grantable too. */
 function fits(grant: Grant, rank: number, weights: Fenwick): boolean {
   return grant.kind === "counted" && weights.below(rank) + grant.weight <= grant.permits;
+}
+
+/** Whoever waited for longer than its ttl may have expired and joined again; whoever was stolen from, too. */
+function checkBehind(lock: LockTrace, grant: Grant, findings: Findings): void {
+  const first = grant.attempt.behind?.grant ?? null;
+  if (first === null || lock.seized || first.ok.i < grant.ok.i || !conflict(first, grant)) return;
+  const { invoke } = first.attempt.call;
+  if (invoke.ttl !== undefined && first.ok.t - invoke.t > BigInt(Math.floor(invoke.ttl * 1e6))) return;
+  findings.violate(
+    `${holder(grant)} got ${quote(lock.name)} before ${holder(first)}, which was known to be ahead of it.`,
+    [invoke, grant.attempt.call.invoke, grant.ok, first.ok],
+  );
+}
+
+function conflict(a: Grant, b: Grant): boolean {
+  if (a.kind === "counted" && b.kind === "counted") return a.weight + b.weight > b.permits;
+  return a.kind !== "shared" || b.kind !== "shared";
 }
 
 function report(

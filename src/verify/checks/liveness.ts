@@ -1,5 +1,6 @@
 /**
- * L1: after the last fault was healed, each live waiter ends in time. L2: nothing is left behind. L3: every call ended.
+ * L1: after the last fault was healed, each live waiter ends in time. L2: nothing is left behind. L3: every call ended. L4: nobody
+ * loses a lock while nothing is broken.
  * What a killed process had under way is nobody's wait.
  */
 import type { Call, Trace } from "../trace.ts";
@@ -63,6 +64,23 @@ export const checkEnded: Check = (trace, findings) => {
     (calls, { type, f }) => (type === "invoke" && f !== "fault" ? calls + 1 : calls),
     0,
   );
+};
+
+/** L4. What was stolen or evicted is lost by that; what a fault brings comes after it has begun. */
+export const checkLosses: Check = (trace, findings) => {
+  const broken = trace.faults.reduce((first, { invoke }) => Math.min(first, invoke.i), Infinity);
+  let looked = 0;
+  for (const { attempt, parent, ok, end, believedEnd } of trace.grants) {
+    if (ok.i > broken || parent !== null) continue;
+    looked += 1;
+    const { leaver, lock } = attempt;
+    if (leaver?.f !== "lost" || leaver.i > broken || end < believedEnd) continue;
+    findings.violate(
+      `${quote(leaver.proc)} lost ${quote(lock.name)} ${span(leaver.t - ok.t)} after it was granted, though nothing was broken.`,
+      [ok, leaver],
+    );
+  }
+  return looked;
 };
 
 function isLive(trace: Trace, { invoke, end }: Call): boolean {

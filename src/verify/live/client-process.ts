@@ -1,8 +1,9 @@
 /** One client in a process of its own: a LockManager over the store, its users, and their record; told what to do by its parent. */
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect } from "../../connect.ts";
-import type { LockManager } from "../../core/manager.ts";
+import { openBackend } from "../../connect.ts";
+import type { Backend } from "../../core/backend.ts";
+import { LockManager } from "../../core/manager.ts";
 import type { Violation } from "../checks/check.ts";
 import { Dice } from "../simulate/dice.ts";
 import { recordTo } from "./history-file.ts";
@@ -30,6 +31,8 @@ export interface ClientTask {
   readonly calmUntil: bigint;
   readonly lanes: number;
   readonly seed: number;
+  readonly ownStore: boolean;
+  readonly first: boolean;
   /** A stream of chance that no other client has. */
   readonly stream: number;
 }
@@ -87,12 +90,26 @@ function say(news: News): void {
 
 async function work(task: ClientTask): Promise<void> {
   const before = openThings();
-  const locks = await connected(task);
+  const open = (): Promise<Backend> => opened(task.url);
   const [fenced, unfenced] = [new RemoteResource(task.fencedPort), new RemoteResource(task.unfencedPort)];
   observer = new Observer(recordTo(task.file), task.proc);
-  const { prefix, ttlMs, calmUntil, lanes } = task;
+  const { proc, prefix, ttlMs, calmUntil, lanes, ownStore, first } = task;
+  const locks = new LockManager(await open(), { ttl: ttlMs, label: proc });
   const dice = new Dice(task.seed, task.stream);
-  const users = new Users({ locks, observer, dice, fenced, unfenced, prefix, ttlMs, calmUntil, lanes });
+  const users = new Users({
+    locks,
+    observer,
+    dice,
+    fenced,
+    unfenced,
+    prefix,
+    ttlMs,
+    calmUntil,
+    lanes,
+    ownStore,
+    first,
+    open,
+  });
   const done = users.run();
   say({ news: "started" });
   await toFinish;
@@ -106,10 +123,10 @@ async function work(task: ClientTask): Promise<void> {
 }
 
 /** A store that is broken at the moment is tried again: nobody has asked for a lock yet. */
-async function connected({ url, ttlMs, proc }: ClientTask): Promise<LockManager> {
+async function opened(url: string): Promise<Backend> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await connect(url, { ttl: ttlMs, label: proc });
+      return await openBackend(url);
     } catch (error) {
       if (tries === 100) throw error;
       await sleep(200);

@@ -154,7 +154,7 @@ export async function startResource(folder: string, kind: "fenced" | "unfenced")
 }
 
 /** What is the same for all clients. */
-export type CommonTask = Omit<ClientTask, "proc" | "url" | "file" | "stream">;
+export type CommonTask = Omit<ClientTask, "proc" | "url" | "file" | "stream" | "first">;
 
 /** All clients: so many at a time, and those that were replaced. */
 export class Fleet {
@@ -180,7 +180,15 @@ export class Fleet {
     const route = await Route.open(this.#url);
     if (this.#targets !== null) route.leadTo(this.#targets);
     const file = join(this.#folder, `${proc}.jsonl`);
-    const task: ClientTask = { ...this.#common, proc, url: route.url, file, stream: 100 + this.all.length };
+    const joined = this.all.length;
+    const task: ClientTask = {
+      ...this.#common,
+      proc,
+      url: route.url,
+      file,
+      stream: 100 + joined,
+      first: joined === 0,
+    };
     const client = new LiveClient(task, route);
     this.current[place] = client;
     this.all.push(client);

@@ -14,8 +14,13 @@ export async function joinRecords(
   const kills = fleet.all.flatMap(({ proc, killedAt }, index) => {
     if (killedAt === null) return [];
     const last = parts[index]?.at(-1)?.t ?? 0n;
-    const event: NewEvent = { proc: "nemesis", f: "fault", type: "info", fault: "kill", target: proc };
-    return [{ i: 0, t: last >= killedAt ? last + 1n : killedAt, ...event }];
+    const t = last >= killedAt ? last + 1n : killedAt;
+    // A process may have been several clients.
+    const dead = new Set([proc, ...(parts[index] ?? []).map((event) => event.proc)]);
+    return [...dead].map((target) => {
+      const event: NewEvent = { proc: "nemesis", f: "fault", type: "info", fault: "kill", target };
+      return { i: 0, t, ...event };
+    });
   });
   const others = await Promise.all(resources.map(({ file }) => readRecorded(file)));
   return mergeHistories(...parts, ...others, own, kills);

@@ -3,7 +3,8 @@ import type { Fault, Traits } from "../../core/backend.ts";
 import { checkHistory, type CheckResult, INVARIANTS } from "../checker.ts";
 import type { Invariant, Violation } from "../checks/check.ts";
 import { type HistoryEvent, renumber } from "../history.ts";
-import { calmMark } from "./workload.ts";
+import { stall } from "./observer.ts";
+import { calmMark, echoMark } from "./stories/story.ts";
 
 /** What happened, as far as promises depend on it. */
 export interface Circumstances {
@@ -38,6 +39,9 @@ export interface Judgement {
 
 const many = 1_000_000;
 
+/** What is judged in the calm opening only. */
+const calmOnly: readonly Invariant[] = ["L4", "A1"];
+
 /** How long the search for an order of what happened in the calm opening may be, for one name of some forty calls. */
 const searchSteps = 30_000;
 
@@ -45,16 +49,22 @@ const searchSteps = 30_000;
 export function judge(events: readonly HistoryEvent[], circumstances: Circumstances): Judgement {
   const waivers = waiversOf(circumstances);
   const { waitMs } = circumstances;
-  const invariants = INVARIANTS.filter((each) => each !== "A1");
+  const invariants = INVARIANTS.filter((each) => !calmOnly.includes(each));
   const whole = checkHistory(events, { invariants, waitMs, limit: many });
+  const stalls = stallsOf(events);
   const calm = checkHistory(calmPart(events), {
     invariants: circumstances.traits.order === "none" ? ["L1"] : ["A1", "L1"],
-    waitMs: circumstances.calmWaitMs,
+    waitMs: circumstances.calmWaitMs + mostStalledMs(stalls),
     steps: searchSteps,
     limit: many,
   });
-  const violations = [...whole.violations, ...calm.violations];
-  const checked = [...whole.checked, ...calm.checked.filter(({ invariant }) => invariant === "A1")];
+  const losses = checkHistory(calmPart(events, stalls), { invariants: ["L4"], limit: many });
+  const violations = [...whole.violations, ...calm.violations, ...losses.violations];
+  const checked = [
+    ...whole.checked,
+    ...losses.checked,
+    ...calm.checked.filter(({ invariant }) => calmOnly.includes(invariant)),
+  ];
   const rows = checked.map(({ invariant, looked }): Row => {
     const found = violations.filter((violation) => violation.invariant === invariant).length;
     return { invariant, looked, found, waived: waivers.get(invariant) ?? null };
@@ -111,15 +121,41 @@ function waiversOf({
   return waivers;
 }
 
-/** All that happened on the locks of the calm opening. */
-function calmPart(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
+/** Where clients stood still before anything was broken. */
+function stallsOf(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
+  const faults = events.filter(({ f }) => f === "fault");
+  const broken = faults.findIndex(({ fault }) => fault !== stall);
+  return broken < 0 ? faults : faults.slice(0, broken);
+}
+
+/** How long the client that stalled most stood still, in milliseconds. */
+function mostStalledMs(stalls: readonly HistoryEvent[]): number {
+  const begun = new Map<string | undefined, bigint>();
+  const sums = new Map<string | undefined, bigint>();
+  for (const { t, type, target } of stalls) {
+    if (type === "invoke") begun.set(target, t);
+    else sums.set(target, (sums.get(target) ?? 0n) + t - (begun.get(target) ?? t));
+  }
+  return Math.max(0, ...[...sums.values()].map((sum) => Number(sum / 1_000_000n)));
+}
+
+/**
+ * All that happened on the locks of the calm opening, but for those whose requests may have come twice; and other events
+ * that belong to it.
+ */
+function calmPart(
+  events: readonly HistoryEvent[],
+  others: readonly HistoryEvent[] = [],
+): readonly HistoryEvent[] {
   const attempts = new Set<string>();
-  const part = events.filter(({ f, lock, attempt }) => {
-    if (lock?.includes(calmMark) === true) {
+  const more = new Set(others);
+  const part = events.filter((event) => {
+    const { f, lock, attempt } = event;
+    if (lock?.includes(calmMark) === true && !lock.includes(echoMark)) {
       if (attempt !== undefined) attempts.add(attempt);
       return true;
     }
-    return f === "end" || (attempt !== undefined && attempts.has(attempt));
+    return f === "end" || more.has(event) || (attempt !== undefined && attempts.has(attempt));
   });
   return renumber(part);
 }

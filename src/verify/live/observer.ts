@@ -22,27 +22,59 @@ export interface Handle {
 }
 
 /** What a request asks for. */
-export type Asked = Pick<NewEvent, "mode" | "ttl" | "weight" | "permits">;
+export type Asked = Pick<NewEvent, "mode" | "ttl" | "weight" | "permits" | "steal" | "behind">;
 
 const mostViolations = 20;
+
+/** What a process suffers that stands still by itself. */
+export const stall = "stall";
 
 /** Records for one client. */
 export class Observer {
   readonly proc: string;
-  /** How many calls of users have not ended. */
-  pending = 0;
-  grants = 0;
-  losses = 0;
   /** What no user should ever see, and what no history shows. */
-  readonly violations: Violation[] = [];
+  readonly violations: Violation[];
+  /** How often the process stood still. */
+  stalls = 0;
   readonly #history: Recording;
+  readonly #siblings: Observer[] = [];
   readonly #handles = new Set<Handle>();
+  #pending = 0;
+  #grants = 0;
+  #losses = 0;
   #attempts = 0;
   #calls = 0;
 
-  constructor(history: Recording, proc: string) {
+  constructor(history: Recording, proc: string, violations: Violation[] = []) {
     this.#history = history;
     this.proc = proc;
+    this.violations = violations;
+  }
+
+  /** How many calls of users have not ended, those of siblings too. */
+  get pending(): number {
+    return this.#siblings.reduce((sum, { pending }) => sum + pending, this.#pending);
+  }
+
+  get grants(): number {
+    return this.#siblings.reduce((sum, { grants }) => sum + grants, this.#grants);
+  }
+
+  get losses(): number {
+    return this.#siblings.reduce((sum, { losses }) => sum + losses, this.#losses);
+  }
+
+  /** Its own name and those of its siblings. */
+  get procs(): readonly string[] {
+    return [this.proc, ...this.#siblings.map(({ proc }) => proc)];
+  }
+
+  /** Records for another client of the same process; what it counts and finds is found here, too. */
+  sibling(word: string): Observer {
+    const name = `${this.proc}/${word}${this.#siblings.length + 1}`;
+    const sibling = new Observer(this.#history, name, this.violations);
+    this.#siblings.push(sibling);
+    return sibling;
   }
 
   record(event: Omit<NewEvent, "proc">, t?: bigint): void {
@@ -59,14 +91,14 @@ export class Observer {
   ask(f: "acquire" | "try", lock: string, asked: Asked): string {
     this.#attempts += 1;
     const attempt = `${this.proc}.${this.#attempts}`;
-    this.pending += 1;
+    this.#pending += 1;
     this.record({ f, type: "invoke", lock, attempt, ...asked });
     return attempt;
   }
 
   granted(f: "acquire" | "try", attempt: string, lock: Lock, metadata?: string): Handle {
-    this.pending -= 1;
-    this.grants += 1;
+    this.#pending -= 1;
+    this.#grants += 1;
     const { t, validUntil } = readValidity(lock);
     this.record({ f, type: "ok", attempt, token: this.#tokenOf(lock), validUntil }, t);
     const handle: Handle = { attempt, name: lock.name, lock, metadata, validUntil, over: false };
@@ -78,14 +110,23 @@ export class Observer {
   }
 
   busy(attempt: string): void {
-    this.pending -= 1;
+    this.#pending -= 1;
     this.record({ f: "try", type: "ok", attempt, busy: true });
   }
 
   /** A user did not get a lock; whether its entry was in the queue for a while is not known. */
-  refused(f: "acquire" | "try", attempt: string, error: unknown): void {
-    this.pending -= 1;
-    this.record({ f, type: "info", attempt, detail: this.explain(error) });
+  refused(f: "acquire" | "try", attempt: string, error: unknown, hasty: boolean): void {
+    this.#pending -= 1;
+    const detail = this.explain(error);
+    this.record({ f, type: "info", attempt, detail });
+    if (detail === "LOCK_TIMEOUT" && !hasty) this.violate("L3", "Its wait was over, though it gave none.");
+  }
+
+  /** A user forgets a lock that nobody renews: it is not released, and ends with its ttl. */
+  abandons(handle: Handle): void {
+    this.#look(handle);
+    handle.over = true;
+    this.#handles.delete(handle);
   }
 
   /** A user stops acting on a lock. */
@@ -93,13 +134,13 @@ export class Observer {
     this.#look(handle);
     handle.over = true;
     this.#handles.delete(handle);
-    this.pending += 1;
+    this.#pending += 1;
     this.record({ f: "release", type: "invoke", attempt: handle.attempt });
   }
 
   /** What became of a release. */
   left({ attempt }: Handle, outcome: "released" | "gone" | "unknown"): void {
-    this.pending -= 1;
+    this.#pending -= 1;
     const type = outcome === "released" ? "ok" : outcome === "gone" ? "fail" : "info";
     this.record({ f: "release", type, attempt });
   }
@@ -121,7 +162,7 @@ export class Observer {
   loses(handle: Handle): void {
     if (handle.over) return;
     handle.over = true;
-    this.losses += 1;
+    this.#losses += 1;
     this.#handles.delete(handle);
     this.record({ f: "lost", type: "info", attempt: handle.attempt });
   }
@@ -129,6 +170,15 @@ export class Observer {
   /** Looks at all that is held: what renewals have brought. To be called often. */
   look(): void {
     for (const handle of this.#handles) this.#look(handle);
+    for (const sibling of this.#siblings) sibling.look();
+  }
+
+  /** The process stood still: nobody broke it, but on a busy machine a lock may be lost by that. */
+  stalled(from: bigint, until: bigint): void {
+    this.stalls += 1;
+    const about = { f: "fault", fault: stall, target: this.proc } as const;
+    this.record({ ...about, type: "invoke" }, from);
+    this.record({ ...about, type: "ok" }, until);
   }
 
   explain(error: unknown): string {

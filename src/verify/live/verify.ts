@@ -32,6 +32,8 @@ export interface VerifyOptions {
   readonly ttlMs: number;
   /** Faults of servers that may be asked for in `faults`. */
   readonly servers?: readonly ServerFault[];
+  /** Whether nobody else uses the store: then names are used, too, that others might have. @default false */
+  readonly ownStore?: boolean;
   /** From the start of one fault to the start of the next; by the ttl if not given. */
   readonly gapMs?: readonly [least: number, most: number];
   /** How many things a client does at the same time. @default 2 */
@@ -184,6 +186,7 @@ class Run {
       calmUntil,
       lanes: options.lanes ?? 2,
       seed: options.seed,
+      ownStore: options.ownStore === true,
     });
     this.#fleet = fleet;
     await Promise.all(Array.from({ length: options.clients }, (_, place) => fleet.join(place)));
@@ -193,7 +196,7 @@ class Run {
   }
 
   get #calmMs(): number {
-    return Math.min(4_000, this.#options.forMs * 0.15);
+    return Math.min(6_000, this.#options.forMs * 0.3);
   }
 
   /** The calm opening, and then the faults, until the time is over. */

@@ -1,67 +1,32 @@
 /**
- * What the users of one client do, by its dice: which locks they ask for, how, what they write while they hold, and when
- * they give up. Before the faults begin, locks of their own show whether answers about state are exact.
+ * The users of one client: they draw story after story, and before the faults begin they tell those in which every answer
+ * is known. What a story is about is left to stories/.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Lock } from "../../core/lock.ts";
-import type { LockManager } from "../../core/manager.ts";
-import type { LockMode } from "../../core/options.ts";
-import type { Dice } from "../simulate/dice.ts";
-import { lookAtQueue } from "./listing.ts";
-import type { Handle, Observer } from "./observer.ts";
-import type { Resource } from "./resource.ts";
+import { LockManager } from "../../core/manager.ts";
+import { calm, draw, duets, mixed } from "./stories/index.ts";
+import { Party } from "./stories/party.ts";
+import { calmMark, calmTtls, calmWaitTtls, type Duet, type Stage, type Workload } from "./stories/story.ts";
 
-/** What a client is given. */
-export interface Workload {
-  readonly locks: LockManager;
-  readonly observer: Observer;
-  readonly dice: Dice;
-  readonly fenced: Resource;
-  readonly unfenced: Resource;
-  /** What all lock names start with. */
-  readonly prefix: string;
-  readonly ttlMs: number;
-  /** Until when, on the clock of the history, only locks of the calm opening are used. */
-  readonly calmUntil: bigint;
-  /** How many things it does at the same time. */
-  readonly lanes: number;
-}
+export { calmMark, calmTtls, calmWaitTtls, echoMark, type Workload } from "./stories/story.ts";
 
-const permits = 3;
-const permitsMark = ", permits";
+/** How often a user looks at what it holds. */
+const lookMs = 20;
 
-/** The part of the name that locks of the calm opening have. */
-export const calmMark = "calm/";
-
-/** So many ttls long are those of the calm opening: whoever is not woken there waits for so long that it shows. */
-const calmTtls = 4;
-
-/** How long anybody may wait in the calm opening, in ttls: the holders before it are short. */
-export const calmWaitTtls = 2;
-
-/** Names that a careless store takes for one: each pair is used together, so that one is busy while the other is free. */
-const confusable: readonly (readonly [string, string])[] = [
-  ["q", "Q"],
-  ["é", "e\u0301"],
-  ["ä", "ö"],
-  ["s", "s "],
-  ["p", "p/"],
-  [":1", ":2"],
-  ["1", "12"],
-  ["*", "_"],
-  [`${"x".repeat(200)}1`, `${"x".repeat(200)}2`],
-];
-
-/** A name for each stretch of the calm opening, so that the search for an order of what happened stays small. */
-const calmStretchNs = 400_000_000n;
+/** How many stories for two are told at the same time. */
+const duetLanes = 8;
 
 /** The users of one client, until they are told to stop. */
 export class Users {
   readonly #load: Workload;
+  readonly #me: Party;
   #stopped = false;
+  #lookedAt = process.hrtime.bigint();
+  #stories = 0;
 
   constructor(load: Workload) {
     this.#load = load;
+    this.#me = new Party(load.locks, load.observer);
   }
 
   /** Asks for nothing new; resolves in `run` when all have ended. */
@@ -70,200 +35,86 @@ export class Users {
   }
 
   async run(): Promise<void> {
-    const looking = setInterval(() => this.#load.observer.look(), 20);
-    await Promise.all(Array.from({ length: this.#load.lanes }, () => this.#use()));
+    const looking = setInterval(() => this.#look(), lookMs);
+    const lanes = Array.from({ length: this.#load.lanes }, () => this.#use());
+    await Promise.all([...lanes, this.#useTogether()]);
     clearInterval(looking);
   }
 
+  #look(): void {
+    const { observer, ttlMs } = this.#load;
+    const now = process.hrtime.bigint();
+    if (Number(now - this.#lookedAt) / 1e6 > lookMs + 0.75 * ttlMs) observer.stalled(this.#lookedAt, now);
+    this.#lookedAt = now;
+    observer.look();
+  }
+
   async #use(): Promise<void> {
-    const { dice, ttlMs } = this.#load;
+    const load = this.#load;
+    const { dice, ttlMs, locks } = load;
     while (!this.#stopped) {
       await sleep(dice.between(0, ttlMs * 0.05));
-      await (this.#isCalm() ? this.#operateCalmly() : this.#operate());
+      const story = draw(this.#calmForMs > 0 ? calm : mixed, locks.traits, dice);
+      await story?.tell(load, this.#me);
     }
   }
 
-  #isCalm(): boolean {
-    return process.hrtime.bigint() < this.#load.calmUntil;
+  get #calmForMs(): number {
+    return Number(this.#load.calmUntil - process.hrtime.bigint()) / 1e6;
   }
 
-  #operate(): Promise<void> {
-    const { dice, locks, prefix } = this.#load;
-    const { shared, counted } = locks.traits;
-    const name = `${prefix}${dice.pick("a", "b")}`;
-    const mode: LockMode = shared && dice.chance(0.2) ? "shared" : "exclusive";
-    const draw = dice.fraction();
-    if (draw < 0.4) return this.#section(name, mode);
-    if (draw < 0.7) return this.#acquire(name, mode);
-    if (draw < 0.82) return this.#try(name, mode);
-    if (draw < 0.92 && counted) return this.#takePermits(`${prefix}a`);
-    return this.#acquireBoth([`${prefix}a`, `${prefix}b`]);
+  /** Tells the stories for two as long as nothing is broken, with a client that comes for them; the long ones first. */
+  async #useTogether(): Promise<void> {
+    const load = this.#load;
+    const possible = duets
+      .filter(({ needs }) => needs?.(load) ?? true)
+      .toSorted((a, b) => b.lastsMs(load) - a.lastsMs(load));
+    if (!possible.some((duet) => this.#hasTimeFor(duet))) return;
+    const other = await this.#join("friend");
+    let told: Duet[] = [];
+    const tell = async (): Promise<void> => {
+      for (;;) {
+        const timely = possible.filter((duet) => this.#hasTimeFor(duet));
+        if (timely.length === 0) return;
+        if (timely.every((duet) => told.includes(duet))) told = [];
+        const duet = timely.find((each) => !told.includes(each));
+        if (duet === undefined) return;
+        told.push(duet);
+        await duet.tell(this.#stage(other));
+      }
+    };
+    await Promise.all(Array.from({ length: duetLanes }, tell));
+    await other.locks.close();
   }
 
-  #operateCalmly(): Promise<void> {
-    const { dice, locks, prefix } = this.#load;
-    const { shared, counted } = locks.traits;
-    const stretch = process.hrtime.bigint() / calmStretchNs;
-    const pair = confusable[Number(stretch % BigInt(confusable.length))] ?? ["", ""];
-    const name = `${prefix}${calmMark}${stretch}${dice.pick(...pair)}`;
-    const mode: LockMode = shared && dice.chance(0.4) ? "shared" : "exclusive";
-    const metadata = dice.chance(0.5) ? `${dice.whole(0, 9)}`.repeat(dice.pick(1, 100, 4000)) : undefined;
-    const draw = dice.fraction();
-    if (draw < 0.3) return this.#acquire(name, mode, metadata);
-    if (draw < 0.6) return this.#try(name, mode);
-    if (draw < 0.75) return counted ? this.#takePermits(name) : this.#acquire(name, mode);
-    // Not more of them: each makes the search for an order of what happened longer.
-    return lookAtQueue(this.#load.locks, this.#load.observer, name);
+  #hasTimeFor({ lastsMs }: Duet): boolean {
+    return !this.#stopped && this.#calmForMs > lastsMs(this.#load);
   }
 
-  /** `request`: the release is the library's, and a loss is told when the callback has ended. */
-  async #section(name: string, mode: LockMode): Promise<void> {
-    const { locks, observer } = this.#load;
-    const { wait, ttl } = this.#patience();
-    const attempt = observer.ask("acquire", name, { mode, ttl });
-    const passage: { handle: Handle | null } = { handle: null };
-    let failed: unknown = null;
-    try {
-      await locks.request(name, { mode, ttl, wait }, async (lock) => {
-        passage.handle = observer.granted("acquire", attempt, lock);
-        await this.#work(passage.handle);
-        observer.leaves(passage.handle);
-      });
-    } catch (error) {
-      failed = error;
-    }
-    if (passage.handle === null) return observer.refused("acquire", attempt, failed);
-    if (failed !== null) observer.explain(failed);
-    observer.left(passage.handle, "unknown");
+  async #join(word: string): Promise<Party> {
+    const { open, ttlMs, observer } = this.#load;
+    const sibling = observer.sibling(word);
+    return new Party(new LockManager(await open(), { ttl: ttlMs, label: sibling.proc }), sibling);
   }
 
-  async #acquire(name: string, mode: LockMode, metadata?: string): Promise<void> {
-    const { locks, observer } = this.#load;
-    const { wait, ttl } = this.#patience();
-    const attempt = observer.ask("acquire", name, { mode, ttl });
-    await this.#hold("acquire", attempt, locks.acquire(name, { mode, ttl, wait, metadata }), metadata);
-  }
-
-  async #try(name: string, mode: LockMode): Promise<void> {
-    const { locks, observer, ttlMs } = this.#load;
-    const attempt = observer.ask("try", name, { mode, ttl: ttlMs });
-    await this.#hold("try", attempt, locks.tryAcquire(name, { mode, ttl: ttlMs }));
-  }
-
-  async #takePermits(name: string): Promise<void> {
-    const { locks, observer, dice, ttlMs } = this.#load;
-    const weight = dice.whole(1, 2);
-    const semaphore = locks.semaphore(name, permits);
-    // A lock of the same name is another thing.
-    const recorded = `${name}${permitsMark}`;
-    if (dice.chance(0.4)) {
-      const attempt = observer.ask("try", recorded, { weight, permits, ttl: ttlMs });
-      return this.#hold("try", attempt, semaphore.tryAcquire({ weight, ttl: ttlMs }), undefined, true);
-    }
-    const { wait, ttl } = this.#patience();
-    const attempt = observer.ask("acquire", recorded, { weight, permits, ttl });
-    return this.#hold("acquire", attempt, semaphore.acquire({ weight, ttl, wait }), undefined, true);
-  }
-
-  async #hold(
-    f: "acquire" | "try",
-    attempt: string,
-    asked: Promise<Lock | null>,
-    metadata?: string,
-    counted = false,
-  ): Promise<void> {
-    const { observer } = this.#load;
-    let lock: Lock | null;
-    try {
-      lock = await asked;
-    } catch (error) {
-      return observer.refused(f, attempt, error);
-    }
-    if (lock === null) return observer.busy(attempt);
-    const handle = observer.granted(f, attempt, lock, metadata);
-    await this.#work(handle, counted);
-    await this.#release([handle], () => handle.lock.release());
-  }
-
-  /** Two names at once: all or nothing. */
-  async #acquireBoth(names: readonly string[]): Promise<void> {
-    const { locks, observer } = this.#load;
-    const { wait, ttl } = this.#patience();
-    const attempts = names.map((name) => observer.ask("acquire", name, { ttl }));
-    const asked = locks.acquire(names, { ttl, wait });
-    const set = await asked.catch((error: unknown) => {
-      for (const attempt of attempts) observer.refused("acquire", attempt, error);
-      return null;
-    });
-    if (set === null) return;
-    const handles = set.locks.map((lock, at) => observer.granted("acquire", attempts[at] ?? "", lock));
-    for (const handle of handles) await this.#work(handle);
-    await this.#release(handles, () => set.release());
-  }
-
-  async #release(handles: readonly Handle[], call: () => Promise<"released" | "gone">): Promise<void> {
-    const { observer } = this.#load;
-    for (const handle of handles) observer.leaves(handle);
-    let outcome: "released" | "gone" | "unknown";
-    try {
-      outcome = await call();
-      // Of several, one that is gone does not say which.
-      if (outcome === "gone" && handles.length > 1) outcome = "unknown";
-    } catch (error) {
-      observer.explain(error);
-      outcome = "unknown";
-    }
-    for (const handle of handles) observer.left(handle, outcome);
-  }
-
-  #patience(): { wait: number | undefined; ttl: number } {
-    const { dice, ttlMs } = this.#load;
-    if (this.#isCalm()) return { wait: undefined, ttl: calmTtls * ttlMs };
-    const wait = dice.chance(0.25) ? dice.between(0, 3 * ttlMs) : undefined;
-    return { wait, ttl: ttlMs };
-  }
-
-  /**
-   * Reads where the logs end, works for a while, and writes there: what two at once would do wrong. Some users stop when
-   * they see that the lock is lost; others go on, and the fence has to stop them.
-   */
-  async #work(handle: Handle, counted = false): Promise<void> {
-    const { dice, ttlMs, observer, fenced, unfenced } = this.#load;
-    const { name, lock } = handle;
-    if (name.includes(calmMark)) return sleep(dice.between(0, 40));
-    const exclusive = lock.mode === "exclusive" && !counted;
-    const heedful = dice.chance(0.6);
-    const places = exclusive
-      ? await Promise.all([fenced.read(name, lock.token), unfenced.read(name, lock.token)])
-      : [];
-    await sleep(dice.between(0, ttlMs * dice.pick(0.02, 0.05, 0.1, 0.5)));
-    if (!observer.seesHeld(handle) && heedful) return;
-    await this.#writeFenced(handle, places[0]);
-    await this.#writeUnfenced(handle, places[1]);
-    observer.seesHeld(handle);
-  }
-
-  async #writeFenced(handle: Handle, at: number | null | undefined): Promise<void> {
-    const { observer, fenced } = this.#load;
-    if (at === undefined || at === null) return;
-    const { name, attempt, lock } = handle;
-    const { token } = lock;
-    const value = this.#nextValue();
-    const about = { f: "write", resource: name, attempt, value, token } as const;
-    observer.record({ ...about, type: "invoke" });
-    const accepted = await fenced.write({ name, token, attempt, at, value });
-    observer.record({ ...about, type: accepted === undefined ? "info" : accepted ? "ok" : "fail" });
-  }
-
-  /** Without the fence a write may be undone as soon as anything goes wrong: it is counted, but it is no claim. */
-  async #writeUnfenced(handle: Handle, at: number | null | undefined): Promise<void> {
-    if (at === undefined || at === null) return;
-    const { name, attempt, lock } = handle;
-    await this.#load.unfenced.write({ name, token: lock.token, attempt, at, value: this.#nextValue() });
-  }
-
-  #nextValue(): string {
-    const { observer } = this.#load;
-    return `${observer.proc}:${observer.next()}`;
+  #stage(other: Party): Stage {
+    const load = this.#load;
+    const { prefix, observer, ttlMs } = load;
+    const { stalls } = observer;
+    this.#stories += 1;
+    const own = `${prefix}${calmMark}${observer.proc}.${this.#stories}/`;
+    return {
+      load,
+      me: this.#me,
+      other,
+      name: (word) => `${own}${word}`,
+      boundMs: calmWaitTtls * ttlMs,
+      longTtlMs: calmTtls * ttlMs,
+      object: (invariant, message) => {
+        // Once faults may come, nothing is known any more.
+        if (observer.stalls === stalls && this.#calmForMs > 0) observer.violate(invariant, message);
+      },
+      join: (word) => this.#join(`${word}${this.#stories}`),
+    };
   }
 }
