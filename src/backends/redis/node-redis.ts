@@ -97,6 +97,9 @@ export function checkNodeRedis(client: NodeRedisClient): void {
   }
 }
 
+/** How long it is until nodes of a cluster are looked at again, at most, in milliseconds. */
+const longestDelayMs = 500;
+
 /** What a client emits when its connection has ended, before it makes a new one. */
 const downEvents = ["reconnecting", "end"];
 
@@ -110,6 +113,8 @@ export class NodeRedisLink implements Link {
   readonly #ours: boolean;
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
+  /** Whether it has been connected to all nodes of a cluster once, or has waited for that long enough. */
+  #hasMet = false;
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
@@ -122,9 +127,12 @@ export class NodeRedisLink implements Link {
   }
 
   get isReady(): boolean {
-    // A cluster is open before it knows its nodes.
-    if (isCluster(this.#client)) return this.#client.isOpen && this.#client.masters.length > 0;
-    return property(this.#client, "isReady") === true;
+    if (!isCluster(this.#client)) return property(this.#client, "isReady") === true;
+    const { isOpen, masters } = this.#client;
+    if (!isOpen || masters.length === 0) return false;
+    // A cluster is open before it has connected to its nodes. Later on one that is away does not stand in the way of the others.
+    this.#hasMet ||= masters.every((node) => property(node, "client", "isReady") !== false);
+    return this.#hasMet;
   }
 
   canSend(): boolean {
@@ -149,9 +157,10 @@ export class NodeRedisLink implements Link {
   #awaitNodes(delayMs: number): void {
     const timer = setTimeout(() => {
       if (this.#onReady === null) return;
+      this.#hasMet ||= delayMs === longestDelayMs;
       if (this.isReady) return this.#onReady();
       if (this.#ours && !this.#client.isOpen) this.#connect();
-      this.#awaitNodes(Math.min(2 * delayMs, 500));
+      this.#awaitNodes(Math.min(2 * delayMs, longestDelayMs));
     }, delayMs);
     timer.unref();
   }
