@@ -125,7 +125,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     try {
       await this.#ask(this.#keys.of("-ready"), listCall, () => null);
     } catch (error) {
-      throw this.#link.lastError === null
+      throw this.#closed || this.#link.lastError === null
         ? error
         : notConnected(this.#settings.deadlineMs, this.#link.lastError);
     }
