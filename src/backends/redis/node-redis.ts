@@ -122,9 +122,10 @@ export class NodeRedisLink implements Link {
   }
 
   get isReady(): boolean {
-    // A cluster is open before it knows its nodes.
-    if (isCluster(this.#client)) return this.#client.isOpen && this.#client.masters.length > 0;
-    return property(this.#client, "isReady") === true;
+    const ready = property(this.#client, "isReady");
+    // A cluster is open before it knows its nodes, and in version 5 does not say when it does.
+    if (isCluster(this.#client) && this.#client.masters.length === 0) return false;
+    return typeof ready === "boolean" ? ready : this.#client.isOpen;
   }
 
   canSend(): boolean {
