@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 import { setTimeout as pause } from "node:timers/promises";
 import { loopFleet, loopThenDrainFleet } from "../fleet.mjs";
+import { leastBatch, leastScript } from "../redis-bounds.mjs";
 import { pairMicros } from "../workloads.mjs";
 import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { freePorts } from "../../scripts/lib/server-process.mjs";
@@ -28,14 +29,6 @@ const warmPairs256 = 20_000;
 const fleet = { processes: 4, waiters: 8, holdMs: 1 };
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
-
-/** The least that gives a token by the server's clock, and a life by it: what plain SET does not. */
-const takeWithToken =
-  "local t = redis.call('TIME') local seq = string.format('%s%06d', t[1], t[2]) " +
-  "local life = string.format('%.0f', t[1] * 1000 + math.ceil(t[2] / 1000) + ARGV[2]) " +
-  "if redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. seq, 'NX', 'PXAT', life) then return seq end return 0";
-const releaseWithToken =
-  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
 /** A connection of ioredis, the same for all contenders that use it. */
 function connection(/** @type {Context} */ { port }, options = {}) {
@@ -108,7 +101,7 @@ export const suite = {
     {
       name: "holdfast",
       measurements: ["pair", "pairs256", "loopAndDrain", "renew", "handoff10", "handoff10000"],
-      onceInQuick: ["renew", "handoff10", "handoff10000"],
+      onceInQuick: ["loopAndDrain", "renew", "handoff10", "handoff10000"],
       async open(context) {
         const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
         const [{ connect }, { redisBackend }] = await Promise.all([
@@ -148,28 +141,21 @@ export const suite = {
       },
     },
     {
-      // What the pair of a lock with a token costs at least: no queue, no batches, nobody to tell.
       name: "least-script",
       measurements: [],
-      fullOnly: ["pair", "pairs256"],
-      async open(context) {
-        const client = connection(context);
-        const take = await client.script("LOAD", takeWithToken);
-        const release = await client.script("LOAD", releaseWithToken);
-        return {
-          request: async (name, run) => {
-            const value = randomBytes(16).toString("hex");
-            const token = await client.evalsha(take, 1, name, value, ttlMs);
-            if (token === 0) throw new Error("busy");
-            await run();
-            await client.evalsha(release, 1, name, `${value} ${token}`);
-          },
-        };
-      },
+      fullOnly: ["pair"],
+      open: (context) => leastScript(connection(context), ttlMs),
+    },
+    {
+      name: "least-batch",
+      measurements: [],
+      fullOnly: ["pairs256", "renew"],
+      open: (context) => leastBatch(connection(context), ttlMs, heldTtlMs),
     },
     {
       name: "blpop",
       measurements: ["loopAndDrain"],
+      onceInQuick: ["loopAndDrain"],
       async open(context) {
         const giver = connection(context);
         /** @type {import("ioredis").Redis[]} */
@@ -300,6 +286,11 @@ export const suite = {
     pairs_256_vs_floor: ratio("pairs_256", ["set-nx"]),
     // The fastest of all peers in a full run.
     pairs_256_vs_best_peer: ratio("pairs_256", ["verrou"]),
+    least_batch_pairs_256_vs_best_peer: {
+      fullOnly: true,
+      of: { contender: "least-batch", metric: "pairs_256" },
+      to: [{ contender: "verrou", metric: "pairs_256" }],
+    },
     cpu_per_pair_256_vs_floor: ratio("cpu_us_per_pair_256", ["set-nx"]),
     handoff_other_per_s_4x8_vs_floor: ratio("handoff_other_per_s_4x8", ["blpop"]),
     // The fastest of all settings of all peers in a full run.
@@ -309,6 +300,11 @@ export const suite = {
     wire_commands_per_contended_acquire: ratio("wire_commands_per_acquire_4x8", []),
     inversions_4x8: ratio("inversions_4x8", []),
     renew_cpu_10000_vs_best_peer: ratio("renew_cpu_percent_10000", ["redis-semaphore"]),
+    least_batch_renew_cpu_10000_vs_best_peer: {
+      fullOnly: true,
+      of: { contender: "least-batch", metric: "renew_cpu_percent_10000" },
+      to: [{ contender: "redis-semaphore", metric: "renew_cpu_percent_10000" }],
+    },
     renew_commands_per_s_10000: ratio("renew_commands_per_s_10000", []),
     handoff_10000_waiters_vs_10: {
       of: { contender: "holdfast", metric: "handoff_us_10000" },

@@ -90,7 +90,7 @@ export class IoredisLink implements Link {
   /** Nodes would connect when they are first needed, but what is sent to one by ASK before is lost: they connect at once. */
   readonly #onNode = (node: unknown): void => {
     if (!isObject(node) || !isIoredis(node)) return;
-    node.on("ready", () => this.#onReady?.());
+    node.on("ready", () => this.isReady && this.#onReady?.());
     if (node.status === "wait" && property(node, "options", "readOnly") !== true)
       node.connect().catch(this.#onError);
   };

@@ -1,0 +1,112 @@
+/**
+ * What a lock on Redis with a token costs at least, for the suite redis: scripts that do only what any such lock must, on the
+ * same client. No queue, nobody to tell, no errors, no deadlines: bounds, not contenders that anybody could use.
+ */
+import { randomBytes } from "node:crypto";
+
+/** @typedef {import("ioredis").Redis} Redis */
+/** @typedef {{ name: string, value: string, until: number }} Held a lock, and until when it is believed */
+
+/** A token by the server's clock and a life by it: what plain SET does not give. */
+const take =
+  "local t = redis.call('TIME') local seq = string.format('%s%06d', t[1], t[2]) " +
+  "local life = string.format('%.0f', t[1] * 1000 + math.ceil(t[2] / 1000) + ARGV[2]) " +
+  "if redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. seq, 'NX', 'PXAT', life) then return seq end return 0";
+const release =
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+/** The same for the calls of one tick: those that start with an "a" take, the others release. */
+const batch =
+  "local t = redis.call('TIME') local seq = t[1] * 1000000 + t[2] " +
+  "local life = string.format('%.0f', t[1] * 1000 + math.ceil(t[2] / 1000) + ARGV[#ARGV]) local results = {} " +
+  "for i, key in ipairs(KEYS) do local value = ARGV[i] if string.byte(value) == 97 then seq = seq + 1 " +
+  "local token = string.format('%.0f', seq) " +
+  "results[i] = redis.call('SET', key, value .. ' ' .. token, 'NX', 'PXAT', life) and token or 0 " +
+  "else results[i] = redis.call('GET', key) == string.sub(value, 2) and redis.call('DEL', key) or 0 end end return results";
+
+/** Many renewals. */
+const renew =
+  "local results = {} for i, key in ipairs(KEYS) do " +
+  "results[i] = redis.call('GET', key) == ARGV[i] and redis.call('PEXPIRE', key, ARGV[#ARGV]) or 0 end return results";
+/** As many at once as holdfast: while the server works on one batch, the next is prepared. */
+const renewedAtOnce = 320;
+const calledAtOnce = 64;
+
+/** One call at a time. @param {Redis} client @param {number} ttlMs */
+export async function leastScript(client, ttlMs) {
+  const taking = String(await client.script("LOAD", take));
+  const releasing = String(await client.script("LOAD", release));
+  return {
+    request: async (/** @type {string} */ name, /** @type {() => Promise<void>} */ run) => {
+      const value = randomBytes(16).toString("hex");
+      const token = await client.evalsha(taking, 1, name, value, ttlMs);
+      if (token === 0) throw new Error("busy");
+      await run();
+      await client.evalsha(releasing, 1, name, `${value} ${String(token)}`);
+    },
+  };
+}
+
+/** The calls of one tick at once; and many locks that are renewed each third of their ttl, as holdfast does. @param {Redis} client @param {number} ttlMs @param {number} heldTtlMs */
+export async function leastBatch(client, ttlMs, heldTtlMs) {
+  const digest = String(await client.script("LOAD", batch));
+  /** @type {string[]} */ let keys = [];
+  /** @type {string[]} */ let values = [];
+  /** @type {((result: unknown) => void)[]} */ let takers = [];
+  const flush = () => {
+    if (keys.length === 0) return;
+    const [sent, to] = [[...keys, ...values, ttlMs], takers];
+    const answer = client.evalsha(digest, keys.length, ...sent);
+    [keys, values, takers] = [[], [], []];
+    void answer.then((results) => {
+      if (Array.isArray(results)) to.forEach((taker, index) => taker(results[index]));
+    });
+  };
+  const call = (/** @type {string} */ key, /** @type {string} */ value) =>
+    new Promise((resolve) => {
+      if (keys.length === 0) process.nextTick(flush);
+      keys.push(key);
+      values.push(value);
+      takers.push(resolve);
+      if (keys.length === calledAtOnce) flush();
+    });
+  const taken = async (/** @type {string} */ name) => {
+    const value = `a${randomBytes(16).toString("hex")}`;
+    const token = await call(name, value);
+    if (token === 0) throw new Error("busy");
+    return `${value} ${String(token)}`;
+  };
+  const keep = await keeper(client, heldTtlMs);
+  return {
+    request: async (/** @type {string} */ name, /** @type {() => Promise<void>} */ run) => {
+      const value = await taken(name);
+      await run();
+      await call(name, `d${value}`);
+    },
+    hold: async (/** @type {string} */ name) => keep(name, await taken(name)),
+  };
+}
+
+/** Gives a function that renews a lock from then on. @param {Redis} client @param {number} ttlMs */
+async function keeper(client, ttlMs) {
+  const digest = String(await client.script("LOAD", renew));
+  /** @type {Held[]} */
+  const held = [];
+  setInterval(() => {
+    for (let from = 0; from < held.length; from += renewedAtOnce) {
+      const part = held.slice(from, from + renewedAtOnce);
+      const sentAt = performance.now();
+      const words = [...part.map(({ name }) => name), ...part.map(({ value }) => value), ttlMs];
+      void client.evalsha(digest, part.length, ...words).then((results) => {
+        if (!Array.isArray(results)) throw new Error("no results");
+        part.forEach((each, index) => {
+          if (results[index] !== 1) throw new Error("lost");
+          each.until = sentAt + ttlMs;
+        });
+      });
+    }
+  }, ttlMs / 3);
+  return (/** @type {string} */ name, /** @type {string} */ value) => {
+    held.push({ name, value, until: performance.now() + ttlMs });
+  };
+}
