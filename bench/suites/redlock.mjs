@@ -33,14 +33,13 @@ function connections(/** @type {Context} */ { ports }, options = {}) {
   return ports.map((port) => new Redis(port, "127.0.0.1", options));
 }
 
-/** How many pairs until the code of all contenders is compiled: each is ten commands. */
-const warmPairs = 1_000;
+/** How many pairs, of ten commands each, until the code of all contenders is compiled: the same for each. */
+const warmPairs = 3_000;
 
 /** How fast a peer tries again where it can be told, for the drain: its own setting would mostly measure its sleep. */
 const quickly = { retryCount: 100_000, retryDelay: 10, retryJitter: 5 };
 
-const alone = ["pair", "pairs256"];
-const all = [...alone, "drain"];
+const all = ["pairs", "drain"];
 const peers = ["redlock@4", "redlock@5", "@sesamecare-oss/redlock", "redis-semaphore", "redlock-universal"];
 
 /** @type {Suite<Subject, Context>} */
@@ -56,15 +55,15 @@ export const suite = {
   },
 
   measurements: {
-    pair: {
-      run: async ({ request }, { measureMs }) => {
-        for (let pair = 0; pair < warmPairs; pair++) await request("pair", idle);
-        return {
-          pair_us: await pairMicros(() => request("pair", idle), { warmUpMs: 0, measureMs: 2 * measureMs }),
-        };
+    // One after the other in one process: what is compiled for the first is so for the second.
+    pairs: {
+      run: async (subject, { measureMs }) => {
+        const pair = () => subject.request("pair", idle);
+        for (let count = 0; count < warmPairs; count++) await pair();
+        const pair_us = await pairMicros(pair, { warmUpMs: 0, measureMs: 2 * measureMs });
+        return { pair_us, ...(await throughputAfter(subject, { warmUpMs: 0, measureMs }, warmPairs)) };
       },
     },
-    pairs256: { run: (subject, budget) => throughputAfter(subject, budget, warmPairs) },
     drain: {
       deadlineMs: 120_000,
       run: async (_subject, _budget, job) => {
@@ -81,15 +80,14 @@ export const suite = {
       },
     },
   },
-  quickRounds: 2,
+  quickRounds: 1,
 
   contenders: [
     holdfast("holdfast", false),
     holdfast("holdfast, with tokens", true),
     {
       name: "set-nx",
-      measurements: alone,
-      onceInQuick: ["pairs256"],
+      measurements: ["pairs"],
       async open(context) {
         const clients = connections(context);
         const digests = await Promise.all(clients.map((client) => client.script("LOAD", releaseIfMine)));
@@ -106,14 +104,13 @@ export const suite = {
     },
     {
       name: "set-nx on bare sockets",
-      measurements: ["pair"],
-      onceInQuick: ["pair"],
+      measurements: [],
+      fullOnly: ["pairs"],
       open: openBare,
     },
     {
       name: "redlock@5",
-      measurements: alone,
-      onceInQuick: ["pairs256"],
+      measurements: ["pairs"],
       open: async (context) => openRedlock5(context, ttlMs),
     },
     {
@@ -125,8 +122,7 @@ export const suite = {
     },
     {
       name: "@sesamecare-oss/redlock",
-      measurements: alone,
-      onceInQuick: ["pairs256"],
+      measurements: ["pairs"],
       open: async (context) => openSesamecare(context, ttlMs),
     },
     {
@@ -139,7 +135,6 @@ export const suite = {
     {
       name: "redlock@4",
       measurements: all,
-      onceInQuick: ["pairs256", "drain"],
       async open(context) {
         const Redlock = load("redlock-4");
         const redlock = new Redlock(connections(context), quickly);
@@ -155,7 +150,6 @@ export const suite = {
     {
       name: "redis-semaphore",
       measurements: all,
-      onceInQuick: ["pairs256", "drain"],
       async open(context) {
         const { RedlockMutex } = load("redis-semaphore");
         const clients = connections(context);
@@ -173,7 +167,6 @@ export const suite = {
     {
       name: "redlock-universal",
       measurements: all,
-      onceInQuick: ["pairs256", "drain"],
       async open(context) {
         const { createRedlock, IoredisAdapter } = await import("redlock-universal");
         const adapters = connections(context).map((client) => new IoredisAdapter(client));
@@ -225,7 +218,6 @@ function holdfast(name, fencing) {
   return {
     name,
     measurements: all,
-    onceInQuick: ["pairs256", "drain"],
     async open(context) {
       const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
       const [{ connect }, { redlockBackend }] = await Promise.all([
