@@ -23,7 +23,6 @@ const load = createRequire(import.meta.url);
 const nodes = 5;
 const quorum = 3;
 const ttlMs = 10_000;
-const shortTtlMs = 200;
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
@@ -72,14 +71,6 @@ export const suite = {
         return { drain_ms_4x8: (await drainFleet(job, shape)).drainMs };
       },
     },
-    slowDrain: {
-      once: true,
-      deadlineMs: 120_000,
-      run: async (_subject, _budget, job) => {
-        const shape = { processes: 4, waiters: 8, holdMs: 1, drains: 1 };
-        return { drain_ms_4x8: (await drainFleet(job, shape)).drainMs };
-      },
-    },
   },
   quickRounds: 1,
 
@@ -110,28 +101,21 @@ export const suite = {
       open: openBare,
     },
     {
+      // No drain, as for its fork: attempts in vain are in the way of one another until their ttl ends, and again then.
       name: "redlock@5",
       measurements: ["pairs"],
-      open: async (context) => openRedlock5(context, ttlMs),
-    },
-    {
-      // Its attempts in vain are in the way of one another until their ttl ends: with that of the others it would take minutes.
-      name: "redlock@5, ttl 0.2 s",
-      measurements: [],
-      fullOnly: ["slowDrain"],
-      open: async (context) => openRedlock5(context, shortTtlMs),
+      async open(context) {
+        const { default: Redlock } = load("redlock-5");
+        return byAcquire(new Redlock(connections(context), quickly));
+      },
     },
     {
       name: "@sesamecare-oss/redlock",
       measurements: ["pairs"],
-      open: async (context) => openSesamecare(context, ttlMs),
-    },
-    {
-      // The same.
-      name: "@sesamecare-oss/redlock, ttl 0.2 s",
-      measurements: [],
-      fullOnly: ["slowDrain"],
-      open: async (context) => openSesamecare(context, shortTtlMs),
+      async open(context) {
+        const { Redlock } = load("@sesamecare-oss/redlock");
+        return byAcquire(new Redlock(connections(context), quickly));
+      },
     },
     {
       name: "redlock@4",
@@ -192,7 +176,7 @@ export const suite = {
   ratios: {
     ...ratiosOf("holdfast", ""),
     ...ratiosOf("holdfast, with tokens", "_fenced"),
-    // The other two are far behind.
+    // The other two do not come to an end.
     drain_4x8_vs_best_peer: ratio("holdfast", "drain_ms_4x8", [
       "redlock@4",
       "redis-semaphore",
@@ -239,23 +223,11 @@ function holdfast(name, fencing) {
   };
 }
 
-/** @param {Context} context @param {number} lifeMs */
-function openRedlock5(context, lifeMs) {
-  const { default: Redlock } = load("redlock-5");
-  return byAcquire(new Redlock(connections(context), quickly), lifeMs);
-}
-
-/** @param {Context} context @param {number} lifeMs */
-function openSesamecare(context, lifeMs) {
-  const { Redlock } = load("@sesamecare-oss/redlock");
-  return byAcquire(new Redlock(connections(context), quickly), lifeMs);
-}
-
-/** What redlock 5 and its fork have in common. @param {any} redlock @param {number} lifeMs @returns {Subject} */
-function byAcquire(redlock, lifeMs) {
+/** What redlock 5 and its fork have in common. @param {any} redlock @returns {Subject} */
+function byAcquire(redlock) {
   return {
     request: async (name, run) => {
-      const lock = await redlock.acquire([name], lifeMs);
+      const lock = await redlock.acquire([name], ttlMs);
       await run();
       await lock.release();
     },
