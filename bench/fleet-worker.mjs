@@ -120,4 +120,6 @@ process.on("message", (/** @type {Order} */ order) => {
     (error) => say({ word: "failed", turns: [], cpuUs: 0, error: String(error?.stack ?? error) }),
   );
 });
+// A measurement that was killed cannot end its fleet.
+process.on("disconnect", () => process.exit());
 say({ word: "ready", turns: [], cpuUs: 0 });

@@ -23,7 +23,6 @@ const load = createRequire(import.meta.url);
 const nodes = 5;
 const quorum = 3;
 const ttlMs = 10_000;
-const shortTtlMs = 200;
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
@@ -33,14 +32,14 @@ function connections(/** @type {Context} */ { ports }, options = {}) {
   return ports.map((port) => new Redis(port, "127.0.0.1", options));
 }
 
-/** How many pairs until the code of all contenders is compiled: each is ten commands. */
-const warmPairs = 1_500;
+/** How many pairs, of ten commands each, until the code of all contenders is compiled, and then with 256 under way: the same for each. */
+const warmPairs = 2_500;
+const warmPairs256 = 2_000;
 
 /** How fast a peer tries again where it can be told, for the drain: its own setting would mostly measure its sleep. */
 const quickly = { retryCount: 100_000, retryDelay: 10, retryJitter: 5 };
 
-const alone = ["pair", "pairs256"];
-const all = [...alone, "drain"];
+const all = ["pairs", "drain"];
 const peers = ["redlock@4", "redlock@5", "@sesamecare-oss/redlock", "redis-semaphore", "redlock-universal"];
 
 /** @type {Suite<Subject, Context>} */
@@ -56,15 +55,15 @@ export const suite = {
   },
 
   measurements: {
-    pair: {
-      run: async ({ request }, { measureMs }) => {
-        for (let pair = 0; pair < warmPairs; pair++) await request("pair", idle);
-        return {
-          pair_us: await pairMicros(() => request("pair", idle), { warmUpMs: 0, measureMs: 2 * measureMs }),
-        };
+    // One after the other in one process: what is compiled for the first is so for the second.
+    pairs: {
+      run: async (subject, { measureMs }) => {
+        const pair = () => subject.request("pair", idle);
+        for (let count = 0; count < warmPairs; count++) await pair();
+        const pair_us = await pairMicros(pair, { warmUpMs: 0, measureMs: 2 * measureMs });
+        return { pair_us, ...(await throughputAfter(subject, { warmUpMs: 0, measureMs }, warmPairs256)) };
       },
     },
-    pairs256: { run: (subject, budget) => throughputAfter(subject, budget, warmPairs) },
     drain: {
       deadlineMs: 120_000,
       run: async (_subject, _budget, job) => {
@@ -73,14 +72,14 @@ export const suite = {
       },
     },
   },
-  quickRounds: 2,
+  quickRounds: 1,
 
   contenders: [
     holdfast("holdfast", false),
     holdfast("holdfast, with tokens", true),
     {
       name: "set-nx",
-      measurements: alone,
+      measurements: ["pairs"],
       async open(context) {
         const clients = connections(context);
         const digests = await Promise.all(clients.map((client) => client.script("LOAD", releaseIfMine)));
@@ -97,39 +96,30 @@ export const suite = {
     },
     {
       name: "set-nx on bare sockets",
-      measurements: ["pair"],
+      measurements: [],
+      fullOnly: ["pairs"],
       open: openBare,
     },
     {
+      // No drain, as for its fork: attempts in vain are in the way of one another until their ttl ends, and again then.
       name: "redlock@5",
-      measurements: alone,
-      onceInQuick: ["pairs256"],
-      open: async (context) => openRedlock5(context, ttlMs),
-    },
-    {
-      // Its attempts in vain are in the way of one another until their ttl ends: with that of the others it would take minutes.
-      name: "redlock@5, ttl 0.2 s",
-      measurements: [],
-      fullOnly: ["drain"],
-      open: async (context) => openRedlock5(context, shortTtlMs),
+      measurements: ["pairs"],
+      async open(context) {
+        const { default: Redlock } = load("redlock-5");
+        return byAcquire(new Redlock(connections(context), quickly));
+      },
     },
     {
       name: "@sesamecare-oss/redlock",
-      measurements: ["pair"],
-      fullOnly: ["pairs256"],
-      open: async (context) => openSesamecare(context, ttlMs),
-    },
-    {
-      // The same.
-      name: "@sesamecare-oss/redlock, ttl 0.2 s",
-      measurements: [],
-      fullOnly: ["drain"],
-      open: async (context) => openSesamecare(context, shortTtlMs),
+      measurements: ["pairs"],
+      async open(context) {
+        const { Redlock } = load("@sesamecare-oss/redlock");
+        return byAcquire(new Redlock(connections(context), quickly));
+      },
     },
     {
       name: "redlock@4",
       measurements: all,
-      onceInQuick: all,
       async open(context) {
         const Redlock = load("redlock-4");
         const redlock = new Redlock(connections(context), quickly);
@@ -145,7 +135,6 @@ export const suite = {
     {
       name: "redis-semaphore",
       measurements: all,
-      onceInQuick: ["pairs256", "drain"],
       async open(context) {
         const { RedlockMutex } = load("redis-semaphore");
         const clients = connections(context);
@@ -162,9 +151,7 @@ export const suite = {
     },
     {
       name: "redlock-universal",
-      measurements: ["pair"],
-      fullOnly: ["pairs256", "drain"],
-      onceInQuick: ["pair"],
+      measurements: all,
       async open(context) {
         const { createRedlock, IoredisAdapter } = await import("redlock-universal");
         const adapters = connections(context).map((client) => new IoredisAdapter(client));
@@ -189,11 +176,10 @@ export const suite = {
   ratios: {
     ...ratiosOf("holdfast", ""),
     ...ratiosOf("holdfast, with tokens", "_fenced"),
+    // The other two do not come to an end.
     drain_4x8_vs_best_peer: ratio("holdfast", "drain_ms_4x8", [
       "redlock@4",
       "redis-semaphore",
-      "redlock@5, ttl 0.2 s",
-      "@sesamecare-oss/redlock, ttl 0.2 s",
       "redlock-universal",
     ]),
   },
@@ -217,7 +203,6 @@ function holdfast(name, fencing) {
   return {
     name,
     measurements: all,
-    onceInQuick: ["pairs256", "drain"],
     async open(context) {
       const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
       const [{ connect }, { redlockBackend }] = await Promise.all([
@@ -238,23 +223,11 @@ function holdfast(name, fencing) {
   };
 }
 
-/** @param {Context} context @param {number} lifeMs */
-function openRedlock5(context, lifeMs) {
-  const { default: Redlock } = load("redlock-5");
-  return byAcquire(new Redlock(connections(context), quickly), lifeMs);
-}
-
-/** @param {Context} context @param {number} lifeMs */
-function openSesamecare(context, lifeMs) {
-  const { Redlock } = load("@sesamecare-oss/redlock");
-  return byAcquire(new Redlock(connections(context), quickly), lifeMs);
-}
-
-/** What redlock 5 and its fork have in common. @param {any} redlock @param {number} lifeMs @returns {Subject} */
-function byAcquire(redlock, lifeMs) {
+/** What redlock 5 and its fork have in common. @param {any} redlock @returns {Subject} */
+function byAcquire(redlock) {
   return {
     request: async (name, run) => {
-      const lock = await redlock.acquire([name], lifeMs);
+      const lock = await redlock.acquire([name], ttlMs);
       await run();
       await lock.release();
     },

@@ -190,7 +190,7 @@ describe("answers that come late or not at all", () => {
   it("split votes settle, for even numbers of nodes too", async () => {
     for (const count of [2, 4]) {
       const fleet = await servers(count);
-      const clients = Array.from({ length: 4 }, () => locksAt(fleet.url));
+      const clients = Array.from({ length: 4 }, () => locksAt(fleet.url, { deadlineMs: 3_000 }));
       let [inside, most, served] = [0, 0, 0];
       const work = clients.flatMap((locks) =>
         Array.from({ length: 5 }, () =>
@@ -214,7 +214,7 @@ describe("locks of other languages", () => {
 
   it.each([1, 3])("on %i nodes: theirs blocks us, ours blocks theirs", async (count) => {
     const fleet = await servers(count);
-    const locks = locksAt(fleet.url);
+    const locks = locksAt(fleet.url, { deadlineMs: 3_000 });
     const theirs = (...words: readonly string[]): Promise<string[]> =>
       Promise.all(fleet.servers.map(({ port }) => ask(port, ...words)));
     expect(new Set(await theirs(...takeByHand, "30000"))).toEqual(new Set(["OK"]));
@@ -235,7 +235,7 @@ describe("locks of other languages", () => {
 
   it("a key that is no lock at all: that node does not vote", async () => {
     const fleet = await servers(3);
-    const locks = locksAt(fleet.url);
+    const locks = locksAt(fleet.url, { deadlineMs: 3_000 });
     await ask(fleet.servers[0]?.port ?? 0, "rpush", "lock:a", "x");
     await (await locks.acquire("a")).release();
     await ask(fleet.servers[1]?.port ?? 0, "rpush", "lock:a", "x");

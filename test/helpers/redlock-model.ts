@@ -66,6 +66,8 @@ interface Column {
   readonly reached: [number, number];
   readonly answer: [number, number];
   readonly gotToken: [boolean, boolean];
+  /** All of this as text, once somebody has asked: worlds share the columns that are the same in them. */
+  text: string | null;
 }
 
 interface ModelClient {
@@ -79,7 +81,7 @@ interface ModelClient {
 }
 
 interface World {
-  readonly columns: readonly Column[];
+  readonly columns: Column[];
   readonly clients: readonly [ModelClient, ModelClient];
   /** How many things may still happen to the nodes. */
   events: number;
@@ -91,7 +93,7 @@ const quorum = 2;
 function begin(events: number, proposals: readonly [number, number]): World {
   const columns = Array.from({ length: nodeCount }, (): Column => {
     const node = { owner: null, number: 0, isToken: false, counter: 0, clock: 1 };
-    return { node, reached: [untouched, untouched], answer: [-1, -1], gotToken: [false, false] };
+    return { node, reached: [untouched, untouched], answer: [-1, -1], gotToken: [false, false], text: null };
   });
   const client = { token: 0, stored: 0, after: false, complete: false };
   const [first, second] = proposals;
@@ -106,34 +108,53 @@ function begin(events: number, proposals: readonly [number, number]): World {
 }
 
 function copy({ columns, clients, events }: World): World {
-  return {
-    columns: columns.map(({ node, reached, answer, gotToken }) => ({
-      node: { ...node },
-      reached: [...reached],
-      answer: [...answer],
-      gotToken: [...gotToken],
-    })),
-    clients: [{ ...clients[0] }, { ...clients[1] }],
-    events,
+  return { columns: [...columns], clients: [{ ...clients[0] }, { ...clients[1] }], events };
+}
+
+/** A column of a world that is about to change: from now on it has it alone. */
+function change({ columns }: World, n: number): Column {
+  const column = columnOf(columns, n);
+  const { node, reached, answer, gotToken } = column;
+  const own: Column = {
+    node: { ...node },
+    reached: [reached[0], reached[1]],
+    answer: [answer[0], answer[1]],
+    gotToken: [gotToken[0], gotToken[1]],
+    text: null,
   };
+  columns[n] = own;
+  return own;
+}
+
+function columnOf(columns: readonly Column[], n: number): Column {
+  const column = columns[n];
+  if (column === undefined) throw new Error("there is no such node");
+  return column;
+}
+
+function textOf({ node, reached, answer, gotToken }: Column): string {
+  const { owner, number, isToken, counter, clock } = node;
+  return String.fromCharCode(
+    owner === null ? 0 : owner + 1,
+    owner === null ? 0 : number + 8,
+    owner !== null && isToken ? 1 : 0,
+    counter + 8,
+    clock + 8,
+    reached[0] * 4 + reached[1],
+    answer[0] + 8,
+    answer[1] + 8,
+    (gotToken[0] ? 2 : 0) + (gotToken[1] ? 1 : 0),
+  );
 }
 
 /** The same text for worlds that differ only in the order of their nodes. */
 function keyOf({ columns, clients, events }: World): string {
-  const texts = columns.map(({ node, reached, answer, gotToken }) => {
-    const { owner, number, isToken, counter, clock } = node;
-    const value = owner === null ? [0, 0, 0] : [owner + 1, number + 8, isToken ? 1 : 0];
-    const answers = [answer[0] + 8, answer[1] + 8, gotToken[0] ? 1 : 0, gotToken[1] ? 1 : 0];
-    return String.fromCharCode(...value, counter + 8, clock + 8, ...reached, ...answers);
-  });
-  const ends = clients.flatMap(({ proposal, token, stored, after, complete }) => [
-    proposal,
-    token + 8,
-    stored,
-    after ? 1 : 0,
-    complete ? 1 : 0,
-  ]);
-  return texts.toSorted().join("") + String.fromCharCode(...ends, events);
+  const texts = columns.map((column) => (column.text ??= textOf(column)));
+  let key = texts.toSorted().join("") + String.fromCharCode(events);
+  for (const { token, stored, after, complete } of clients) {
+    key += String.fromCharCode(token + 8, stored, (after ? 2 : 0) + (complete ? 1 : 0));
+  }
+  return key;
 }
 
 /** Something that may happen next. */
@@ -148,20 +169,16 @@ function hasBegun({ columns }: World): boolean {
 
 /** All that a client may ever do with a node, in phases. */
 function stepsOf(c: 0 | 1, n: number): readonly Step[] {
-  const at = ({ columns }: World): Column => {
-    const column = columns[n];
-    if (column === undefined) throw new Error("there is no such node");
-    return column;
-  };
+  const at = ({ columns }: World): Column => columnOf(columns, n);
   return [
     {
-      // The clients are alike, so it is enough that the first begins.
+      // The clients are alike but for what they propose, and all pairs of proposals are played: it is enough that the first begins.
       may: (world) => at(world).reached[c] === untouched && (c === 0 || hasBegun(world)),
       happen: (world, mistake) => {
         const { columns, clients } = world;
         const begins = columns.every(({ reached }) => reached[c] === untouched);
         if (begins) clients[c].after = clients[c === 0 ? 1 : 0].complete;
-        const { node, answer, reached, gotToken } = at(world);
+        const { node, answer, reached, gotToken } = change(world, n);
         answer[c] = take(node, c, clients[c].proposal, mistake) ?? -1;
         gotToken[c] = answer[c] >= 0 && node.isToken;
         reached[c] = asked;
@@ -171,35 +188,38 @@ function stepsOf(c: 0 | 1, n: number): readonly Step[] {
       // Decides by the answers of the other two; that of this one was not heard, if there was one.
       may: ({ columns, clients }) =>
         clients[c].token === 0 && columns.every(({ answer }, other) => other === n || answer[c] >= 0),
-      happen: ({ columns, clients }) => {
-        const heard = columns.filter((_, other) => other !== n);
-        const client = clients[c];
-        if (heard.every(({ gotToken }) => gotToken[c])) {
-          // All of them took what was proposed: there is no phase two.
-          client.token = client.proposal;
-          client.complete = true;
-          for (const { reached } of columns) if (reached[c] === asked) reached[c] = tokenSent;
-        } else client.token = Math.max(...heard.map(({ answer }) => answer[c])) + 1;
-        for (const { answer, gotToken } of columns) {
+      happen: (world) => {
+        const heard = world.columns.filter((_, other) => other !== n);
+        const client = world.clients[c];
+        client.complete = heard.every(({ gotToken }) => gotToken[c]);
+        client.token = client.complete
+          ? client.proposal
+          : Math.max(...heard.map(({ answer }) => answer[c])) + 1;
+        world.columns.forEach((_, other) => {
+          const { answer, gotToken, reached } = change(world, other);
           answer[c] = -1;
           gotToken[c] = false;
-        }
+          // All of them took what was proposed: there is no phase two.
+          if (client.complete && reached[c] === asked) reached[c] = tokenSent;
+        });
       },
     },
     {
       may: (world) => world.clients[c].token !== 0 && at(world).reached[c] === asked,
       happen: (world, mistake) => {
         const client = world.clients[c];
-        if (store(at(world).node, c, client.token, mistake)) client.stored += 1;
+        const { node, reached } = change(world, n);
+        if (store(node, c, client.token, mistake)) client.stored += 1;
         if (client.stored === quorum) client.complete = true;
-        at(world).reached[c] = tokenSent;
+        reached[c] = tokenSent;
       },
     },
     {
       may: (world) => world.clients[c].complete && at(world).reached[c] === tokenSent,
       happen: (world) => {
-        letGo(at(world).node, c);
-        at(world).reached[c] = left;
+        const { node, reached } = change(world, n);
+        letGo(node, c);
+        reached[c] = left;
       },
     },
   ];
@@ -232,8 +252,7 @@ function happeningOf(name: Happening, n: number): Step {
   return {
     may: ({ events, columns }) => events > 0 && (name !== "expiry" || columns[n]?.node.owner !== null),
     happen: (world, mistake) => {
-      const column = world.columns[n];
-      if (column !== undefined) happenings[name](column.node, world, mistake);
+      happenings[name](change(world, n).node, world, mistake);
       world.events -= 1;
     },
   };

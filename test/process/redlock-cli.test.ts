@@ -21,7 +21,7 @@ interface Ended {
 }
 
 function holdfast(query: string, ...words: readonly string[]): Promise<Ended> {
-  const url = `${fleet.url}?quarantineMs=0&health=ignore${query}`;
+  const url = `${fleet.url}?quarantineMs=0&health=ignore&deadlineMs=3000${query}`;
   const env = { ...process.env, HOLDFAST_STORE: url, HOLDFAST_TOKEN: "of-a-command-around" };
   return new Promise((resolve) => {
     execFile(process.execPath, [main, ...words], { env }, (error, stdout, stderr) => {

@@ -14,10 +14,11 @@ import { marginMs } from "../../core/keeper.ts";
 import { Ballot } from "./ballot.ts";
 import { redlockError, tooFew } from "./failures.ts";
 import type { Fleet } from "./fleet.ts";
+import { type Holder, holderOf } from "./holder.ts";
 import type { Node } from "./node.ts";
 import { lifeOf, type Vote } from "./quorum.ts";
 import { storeToken, takeFenced, takePlain } from "./short.ts";
-import { type Held, leftMs, readLook } from "./values.ts";
+import { leftMs, readLook } from "./values.ts";
 
 /** What is asked for. */
 export interface Asked {
@@ -28,12 +29,6 @@ export interface Asked {
   readonly number: bigint;
   readonly fenced: boolean;
   readonly rest: string;
-}
-
-/** Who has a lock, and for how long. */
-export interface Holder {
-  readonly held: Held;
-  readonly leftMs: number;
 }
 
 /** How an attempt ended. Busy: others have it on so many nodes that there is no majority for us. */
@@ -251,16 +246,4 @@ class Acquisition {
     const nodes = this.#fleet.nodes.filter((node) => !this.#refused.has(node));
     return letGo(this.#fleet, nodes, key, id);
   }
-}
-
-/** Who has it on at least so many nodes, and for how long on so many. */
-export function holderOf(seen: readonly Holder[], least: number): Holder | null {
-  for (const { held } of seen) {
-    const same = seen.filter((other) => other.held.id === held.id);
-    if (same.length < least) continue;
-    const seq = same.reduce((highest, one) => (one.held.seq > highest ? one.held.seq : highest), 0n);
-    const lives = same.map((one) => one.leftMs);
-    return { held: { ...held, seq }, leftMs: lifeOf(lives, least) };
-  }
-  return null;
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock, Random, Timer } from "../../core/clock.ts";
 import type { Hints } from "./hints.ts";
-import type { Holder } from "./acquisition.ts";
+import type { Holder } from "./holder.ts";
 
 /** The first back-off while somebody holds, and the longest, in milliseconds: hints make it shorter. */
 const [firstMs, longestMs] = [20, 250];
