@@ -156,7 +156,8 @@ class Rig {
       ttlMs,
       calmUntil: this.#calmUntil,
       lanes: 2,
-      first: this.#made === 1,
+      place: this.#made - 1,
+      duetLanes: 8,
       ownStore: true,
       open: async () => {
         const another = await this.#open();

@@ -125,7 +125,7 @@ async function giveUp(stage: Stage): Promise<void> {
   await seeWaiting(stage, lock, 1);
   const hasty = me.ask(lock, { ttl, wait: 80 });
   await hasty.ended;
-  if (hasty.error instanceof LockError && hasty.error.code === "LOCK_TIMEOUT") {
+  if (held?.lock.held === true && hasty.error instanceof LockError && hasty.error.code === "LOCK_TIMEOUT") {
     const told = /(\d+) ahead, the nearest is (.*)$/.exec(hasty.error.message);
     const label = JSON.stringify(other.observer.proc);
     if (told?.[1] !== "2" || told[2]?.startsWith(`${label},`) !== true) {
