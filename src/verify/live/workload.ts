@@ -8,8 +8,6 @@ import { calm, draw, duets, mixed } from "./stories/index.ts";
 import { Party } from "./stories/party.ts";
 import { calmMark, calmTtls, calmWaitTtls, type Duet, type Stage, type Workload } from "./stories/story.ts";
 
-export { calmMark, calmTtls, calmWaitTtls, echoMark, type Workload } from "./stories/story.ts";
-
 /** How often a user looks at what it holds. */
 const lookMs = 20;
 

@@ -42,7 +42,7 @@ export async function seeTold({ object }: Stage, handle: Handle, ttlMs: number):
 }
 
 /** Whether a lock's signal aborts in time. */
-export async function aborts(withinMs: number, { lock }: Handle): Promise<boolean> {
+async function aborts(withinMs: number, { lock }: Handle): Promise<boolean> {
   const { signal } = lock;
   if (signal.aborted) return true;
   const aborted = new Promise<true>((resolve) => {
