@@ -54,7 +54,8 @@ async function holdForMonths({ me, name, object }: Stage): Promise<void> {
 }
 
 /** Hundreds of locks of one client: each renewal is answered. They are not recorded: there are many, and nobody else wants them. */
-async function holdMany({ other, name, longTtlMs: ttl, object }: Stage): Promise<void> {
+async function holdMany({ load, other, name, object }: Stage): Promise<void> {
+  const ttl = 4 * load.ttlMs;
   const { clientId } = other.locks;
   let unanswered = 0;
   const hear = (message: unknown): void => {

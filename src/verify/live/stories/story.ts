@@ -38,7 +38,7 @@ export const calmMark = "calm/";
 export const echoMark = "echo/";
 
 /** How long the ttl is in the calm opening, in ttls: whoever is not woken there waits for so long that it shows. */
-export const calmTtls = 4;
+export const calmTtls = 8;
 
 /** How long anybody may wait in the calm opening, in ttls: the holders before it are short. */
 export const calmWaitTtls = 3;
