@@ -7,7 +7,7 @@ import type { Check, Findings, Invariant, Limits, Violation } from "./checks/che
 import { checkExclusion } from "./checks/exclusion.ts";
 import { checkFairness } from "./checks/fairness.ts";
 import { checkHeld } from "./checks/held.ts";
-import { checkEnded, checkLeaks, checkLosses, checkWaits } from "./checks/liveness.ts";
+import { checkEnded, checkLeaks, checkLives, checkWaits } from "./checks/liveness.ts";
 import { checkReentry } from "./checks/reentry.ts";
 import { checkGuard, checkTokens } from "./checks/tokens.ts";
 import { checkUpdates } from "./checks/updates.ts";
@@ -27,7 +27,7 @@ const CHECKS: Readonly<Record<Invariant, Check>> = {
   L1: checkWaits,
   L2: checkLeaks,
   L3: checkEnded,
-  L4: checkLosses,
+  L4: checkLives,
   A1: checkAnswers,
 };
 
@@ -141,7 +141,7 @@ function checkTrace(trace: Trace, options: CheckOptions): CheckResult {
   return { verdict, violations, doubts, checked };
 }
 
-/** A history need not say why a lock was lost, so L4 is judged only where somebody claims it. */
+/** A history need not say how long a ttl lasts or why a lock was lost, so L4 is judged only where somebody claims it. */
 function usual({ waitMs }: CheckOptions): readonly Invariant[] {
   return INVARIANTS.filter((each) => each !== "L4" && (each !== "L1" || waitMs !== undefined));
 }

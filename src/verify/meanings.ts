@@ -13,6 +13,6 @@ export const MEANINGS: Readonly<Record<Invariant, string>> = {
   L1: "Waiters are served once faults are healed",
   L2: "Nothing is left behind",
   L3: "Every call ended",
-  L4: "Nobody loses a lock without a fault",
+  L4: "What is granted lasts",
   A1: "Answers about state are true",
 };

@@ -109,7 +109,7 @@ const unseen: Readonly<Record<string, string>> = {
 };
 
 /** So many run at the same time: most of the time all of them wait. */
-const lanes = 8;
+const lanes = 12;
 
 /** Runs by seed after seed, each with a calm opening and some faults, until it is found; a minute is enough for all three. */
 async function find(name: string, expected: readonly Invariant[]): Promise<readonly Violation[]> {

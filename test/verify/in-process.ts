@@ -19,7 +19,8 @@ import type { Recording } from "../../src/verify/live/history-file.ts";
 import { judge, type Judgement, withMore } from "../../src/verify/live/judge.ts";
 import { Observer } from "../../src/verify/live/observer.ts";
 import { type Resource, ResourceLogs } from "../../src/verify/live/resource.ts";
-import { calmWaitTtls, Users } from "../../src/verify/live/workload.ts";
+import { calmWaitTtls } from "../../src/verify/live/stories/story.ts";
+import { Users } from "../../src/verify/live/workload.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
 import { Way, type Weather } from "./way.ts";
 
@@ -156,7 +157,8 @@ class Rig {
       ttlMs,
       calmUntil: this.#calmUntil,
       lanes: 2,
-      first: this.#made === 1,
+      place: this.#made - 1,
+      duetLanes: 8,
       ownStore: true,
       open: async () => {
         const another = await this.#open();

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Answer, Backend, Browsable, NewEntry, Snapshot } from "../../src/core/backend.ts";
 import { LockError } from "../../src/core/errors.ts";
-import { echoMark } from "../../src/verify/live/workload.ts";
+import { echoMark } from "../../src/verify/live/stories/story.ts";
 import type { Dice } from "../../src/verify/simulate/dice.ts";
 
 /** How long a client waits for an answer. */

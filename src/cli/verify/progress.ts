@@ -1,5 +1,5 @@
 /** How far a run of `holdfast verify` is, in one line. */
-import type { Progress } from "../../verify/live/verify.ts";
+import type { Progress } from "../../verify/live/verified.ts";
 import { human } from "../human.ts";
 
 const words: Readonly<Record<Progress["phase"], string>> = {

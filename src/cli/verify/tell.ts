@@ -1,7 +1,7 @@
 /** What a run of `holdfast verify` has shown, as tables for people or as records for machines. */
 import { MEANINGS } from "../../verify/meanings.ts";
 import type { Row } from "../../verify/live/judge.ts";
-import type { Verified } from "../../verify/live/verify.ts";
+import type { Verified } from "../../verify/live/verified.ts";
 import { human } from "../human.ts";
 import type { Output } from "../output.ts";
 import { type Column, tableLines } from "../table.ts";

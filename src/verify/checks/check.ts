@@ -17,7 +17,8 @@ import type { Trace } from "../trace.ts";
  *  - L1: after the last fault is healed, each live waiter ends within a bound.
  *  - L2: nothing is left behind.
  *  - L3: every call ended.
- *  - L4: before the first fault nobody loses a lock, unless it is stolen or evicted. Only where locks are renewed in time.
+ *  - L4: what is granted lasts: for most of the ttl that was asked for, and until the moment that its holder was told, unless
+ *    it is stolen, evicted or met by a fault.
  *  - A1: answers about state (a busy try, a query) fit some order of what happened. For backends that keep arrival
  *    order; not judged on a lock that was stolen or evicted from.
  */

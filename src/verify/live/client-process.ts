@@ -28,11 +28,12 @@ export interface ClientTask {
   readonly unfencedPort: number;
   readonly prefix: string;
   readonly ttlMs: number;
-  readonly calmUntil: bigint;
+  /** How long its calm opening is, from when it has connected. */
+  readonly calmMs: number;
   readonly lanes: number;
   readonly seed: number;
   readonly ownStore: boolean;
-  readonly first: boolean;
+  readonly place: number;
   /** A stream of chance that no other client has. */
   readonly stream: number;
 }
@@ -40,6 +41,8 @@ export interface ClientTask {
 /** What a client says. */
 export type News =
   | { readonly news: "started" }
+  /** The stories of the calm opening have been told. */
+  | { readonly news: "settled" }
   | { readonly news: "woke" }
   | { readonly news: "measured"; readonly rss: number; readonly heap: number; readonly grants: number }
   | {
@@ -53,6 +56,8 @@ export type News =
 
 /** How long what is closed may take to be gone: drivers give a connection that does not answer a few seconds. */
 const settleMs = 8_000;
+/** How many stories for two are told at the same time: a store on a small machine has to keep up with all clients. */
+const duetLanes = 3;
 let finish: () => void = () => {};
 const toFinish = new Promise<void>((resolve) => {
   finish = resolve;
@@ -93,7 +98,7 @@ async function work(task: ClientTask): Promise<void> {
   const open = (): Promise<Backend> => opened(task.url);
   const [fenced, unfenced] = [new RemoteResource(task.fencedPort), new RemoteResource(task.unfencedPort)];
   observer = new Observer(recordTo(task.file), task.proc);
-  const { proc, prefix, ttlMs, calmUntil, lanes, ownStore, first } = task;
+  const { proc, prefix, ttlMs, calmMs, lanes, ownStore, place } = task;
   const locks = new LockManager(await open(), { ttl: ttlMs, label: proc });
   const dice = new Dice(task.seed, task.stream);
   const users = new Users({
@@ -104,14 +109,16 @@ async function work(task: ClientTask): Promise<void> {
     unfenced,
     prefix,
     ttlMs,
-    calmUntil,
+    calmUntil: process.hrtime.bigint() + BigInt(Math.round(calmMs * 1e6)),
     lanes,
     ownStore,
-    first,
+    place,
+    duetLanes,
     open,
   });
   const done = users.run();
   say({ news: "started" });
+  void users.settled.then(() => say({ news: "settled" }));
   await toFinish;
   users.stop();
   await done;

@@ -42,6 +42,8 @@ export class LiveClient {
   readonly route: Route;
   /** Resolves when its users are at work; rejects if it ends before. */
   readonly started: Promise<void>;
+  /** Resolves when it has told the stories of the calm opening, or has ended. */
+  readonly settled: Promise<void>;
   /** What it said when it ended; null if it died. */
   readonly ended: Promise<Ended | null>;
   /** When it was killed, on the clock of the history. */
@@ -71,6 +73,12 @@ export class LiveClient {
       child.on("exit", (code) =>
         reject(new Error(`the client ${task.proc} ended with code ${code} before it was at work`)),
       );
+    });
+    this.settled = new Promise((resolve) => {
+      child.on("message", (news: News) => {
+        if (news.news === "settled") resolve();
+      });
+      child.on("exit", () => resolve());
     });
     // Whoever waits for it hears of it; others need not.
     this.started.catch(() => {});
@@ -154,7 +162,7 @@ export async function startResource(folder: string, kind: "fenced" | "unfenced")
 }
 
 /** What is the same for all clients. */
-export type CommonTask = Omit<ClientTask, "proc" | "url" | "file" | "stream" | "first">;
+export type CommonTask = Omit<ClientTask, "proc" | "url" | "file" | "stream" | "place">;
 
 /** All clients: so many at a time, and those that were replaced. */
 export class Fleet {
@@ -187,7 +195,9 @@ export class Fleet {
       url: route.url,
       file,
       stream: 100 + joined,
-      first: joined === 0,
+      place: joined,
+      // Whoever comes later comes into the faults.
+      calmMs: before === 0 ? this.#common.calmMs : 0,
     };
     const client = new LiveClient(task, route);
     this.current[place] = client;

@@ -6,68 +6,22 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBackend } from "../../connect.ts";
-import type { Backend, Traits } from "../../core/backend.ts";
+import type { Backend } from "../../core/backend.ts";
 import { LockError } from "../../core/errors.ts";
 import type { Violation } from "../checks/check.ts";
 import { History, type HistoryEvent } from "../history.ts";
 import { makeFolder, removeFolder } from "../servers/server-process.ts";
 import { Dice } from "../simulate/dice.ts";
-import { type Ended, endsWithin, Fleet, type LiveResource, type Measured, startResource } from "./fleet.ts";
+import { type Ended, endsWithin, Fleet, type LiveResource, startResource } from "./fleet.ts";
 import { joinRecords } from "./join-records.ts";
-import { judge, type Judgement, withMore } from "./judge.ts";
+import { judge, withMore } from "./judge.ts";
 import { type Left, leftWithin, sweep } from "./leftovers.ts";
-import { Nemesis, type ServerFault } from "./nemesis.ts";
+import { Nemesis } from "./nemesis.ts";
 import { networkFaults, planFaults } from "./plan.ts";
 import { findWay, looseAnswers } from "./routes.ts";
-import { calmWaitTtls } from "./workload.ts";
-import { tallyWrites, type WriteTally } from "./tally.ts";
-
-/** What to do. */
-export interface VerifyOptions {
-  readonly url: string;
-  readonly forMs: number;
-  readonly clients: number;
-  readonly faults: readonly string[];
-  readonly seed: number;
-  readonly ttlMs: number;
-  /** Faults of servers that may be asked for in `faults`. */
-  readonly servers?: readonly ServerFault[];
-  /** Whether nobody else uses the store: then names are used, too, that others might have. @default false */
-  readonly ownStore?: boolean;
-  /** From the start of one fault to the start of the next; by the ttl if not given. */
-  readonly gapMs?: readonly [least: number, most: number];
-  /** How many things a client does at the same time. @default 2 */
-  readonly lanes?: number;
-  /** Ends the run early: what is broken is healed, what is left is taken away, and the promise rejects with its reason. */
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
-}
-
-/** Where a run is. */
-export interface Progress {
-  readonly phase: "starting" | "calm" | "faults" | "healing" | "checking";
-  readonly elapsedMs: number;
-  readonly totalMs: number;
-  readonly grants: number;
-  readonly faults: number;
-}
-
-/** What a run has shown. */
-export interface Verified {
-  readonly judgement: Judgement;
-  readonly events: readonly HistoryEvent[];
-  readonly traits: Traits;
-  readonly backend: string;
-  readonly writes: Record<"fenced" | "unfenced", WriteTally>;
-  readonly grants: number;
-  readonly losses: number;
-  /** How often each fault was brought. */
-  readonly faults: ReadonlyMap<string, number>;
-  /** Faults that were asked for and cannot be had here, and why. */
-  readonly impossible: ReadonlyMap<string, string>;
-  /** Memory of the clients over time. */
-  readonly samples: ReadonlyMap<string, readonly Measured[]>;
-}
+import { calmWaitTtls } from "./stories/story.ts";
+import { tallyWrites } from "./tally.ts";
+import type { Progress, Verified, VerifyOptions } from "./verified.ts";
 
 /** Runs it. Rejects with a LockError if the store cannot be used at all. */
 export async function verifyStore(options: VerifyOptions): Promise<Verified> {
@@ -91,6 +45,9 @@ function impossibleFaults(url: string, faults: readonly string[]): ReadonlyMap<s
 }
 
 const longestStartMs = 60_000;
+
+/** How long the stories of the calm opening may go on when its time is over. */
+const longestCalmMs = 20_000;
 
 class Run {
   readonly #options: VerifyOptions;
@@ -175,15 +132,12 @@ class Run {
       startResource(this.#folder, "unfenced"),
     ]);
     this.#resources = [fenced, unfenced];
-    const calmMs = this.#calmMs;
-    // The calm opening is counted from now, with a little time for processes to start.
-    const calmUntil = process.hrtime.bigint() + BigInt(Math.round((calmMs + 1_500) * 1e6));
     const fleet = new Fleet(options.url, this.#folder, {
       fencedPort: fenced.port,
       unfencedPort: unfenced.port,
       prefix: this.#prefix,
       ttlMs: options.ttlMs,
-      calmUntil,
+      calmMs: this.#calmMs,
       lanes: options.lanes ?? 2,
       seed: options.seed,
       ownStore: options.ownStore === true,
@@ -202,28 +156,33 @@ class Run {
   /** The calm opening, and then the faults, until the time is over. */
   async #suffer(nemesis: Nemesis, faults: readonly string[]): Promise<void> {
     const { forMs, ttlMs, seed, gapMs, signal } = this.#options;
-    const plan = planFaults(
-      faults,
-      // What began in the calm opening ends before the first fault.
-      { fromMs: this.#calmMs + 2_000, untilMs: forMs, gapMs: gapMs ?? [0.2 * ttlMs, 0.9 * ttlMs], ttlMs },
-      new Dice(seed, 1),
-    );
     this.#phase = "calm";
     const ticking = setInterval(() => {
-      if (this.#phase === "calm" && performance.now() - this.#startedAt > this.#calmMs)
-        this.#phase = "faults";
       for (const client of this.#fleet?.current ?? []) client.measure();
       this.#tell();
     }, 500);
     let over = false;
     try {
+      await this.#unlessAborted(this.#beCalm());
+      this.#phase = "faults";
+      // On a slow machine the opening may take its time: there are faults all the same.
+      const untilMs = Math.max(forMs - (performance.now() - this.#startedAt), forMs / 2);
+      const pace = { fromMs: 0, untilMs, gapMs: gapMs ?? ([0.2 * ttlMs, 0.9 * ttlMs] as const), ttlMs };
+      const plan = planFaults(faults, pace, new Dice(seed, 1));
       await this.#unlessAborted(
-        Promise.all([nemesis.run(plan, () => over || signal?.aborted === true), sleep(forMs)]),
+        Promise.all([nemesis.run(plan, () => over || signal?.aborted === true), sleep(untilMs)]),
       );
     } finally {
       over = true;
       clearInterval(ticking);
     }
+  }
+
+  /** Waits until the time of the calm opening is over, and what began in it has ended. */
+  async #beCalm(): Promise<void> {
+    const settled = (this.#fleet?.current ?? []).map((client) => client.settled);
+    await sleep(this.#calmMs + 2_000);
+    await endsWithin(longestCalmMs, Promise.all(settled));
   }
 
   /** Lets all clients end. Gives what went wrong that no history shows. */

@@ -8,13 +8,8 @@ import { calm, draw, duets, mixed } from "./stories/index.ts";
 import { Party } from "./stories/party.ts";
 import { calmMark, calmTtls, calmWaitTtls, type Duet, type Stage, type Workload } from "./stories/story.ts";
 
-export { calmMark, calmTtls, calmWaitTtls, echoMark, type Workload } from "./stories/story.ts";
-
 /** How often a user looks at what it holds. */
 const lookMs = 20;
-
-/** How many stories for two are told at the same time. */
-const duetLanes = 8;
 
 /** The users of one client, until they are told to stop. */
 export class Users {
@@ -23,6 +18,11 @@ export class Users {
   #stopped = false;
   #lookedAt = process.hrtime.bigint();
   #stories = 0;
+  #settle = (): void => {};
+  /** Resolves when the stories of the calm opening have been told. */
+  readonly settled: Promise<void> = new Promise((resolve) => {
+    this.#settle = resolve;
+  });
 
   constructor(load: Workload) {
     this.#load = load;
@@ -37,7 +37,7 @@ export class Users {
   async run(): Promise<void> {
     const looking = setInterval(() => this.#look(), lookMs);
     const lanes = Array.from({ length: this.#load.lanes }, () => this.#use());
-    await Promise.all([...lanes, this.#useTogether()]);
+    await Promise.all([...lanes, this.#useTogether().then(this.#settle)]);
     clearInterval(looking);
   }
 
@@ -69,6 +69,9 @@ export class Users {
     const possible = duets
       .filter(({ needs }) => needs?.(load) ?? true)
       .toSorted((a, b) => b.lastsMs(load) - a.lastsMs(load));
+    // Each client begins elsewhere, so that together they tell all of them even if there is little time.
+    possible.push(...possible.splice(0, (5 * load.place) % (possible.length + 1)));
+    possible.sort((a, b) => Number(a.late ?? false) - Number(b.late ?? false));
     if (!possible.some((duet) => this.#hasTimeFor(duet))) return;
     const other = await this.#join("friend");
     let told: Duet[] = [];
@@ -80,10 +83,10 @@ export class Users {
         const duet = timely.find((each) => !told.includes(each));
         if (duet === undefined) return;
         told.push(duet);
-        await duet.tell(this.#stage(other));
+        await duet.tell(this.#stage(other)).catch((error: unknown) => load.observer.explain(error));
       }
     };
-    await Promise.all(Array.from({ length: duetLanes }, tell));
+    await Promise.all(Array.from({ length: load.duetLanes }, tell));
     await other.locks.close();
   }
 

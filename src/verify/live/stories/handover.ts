@@ -31,7 +31,7 @@ async function readTogether({ me, other, name, boundMs, longTtlMs }: Stage): Pro
   const first = await me.ask(lock, ask).ended;
   const second = other.ask(lock, ask);
   // Whoever does not get it while the first is there has waited too long.
-  await within(1.2 * boundMs, second.ended);
+  await within(2 * boundMs, second.ended);
   if (first !== null) await me.give(first);
   await other.giveWhenGranted(second);
 }
@@ -67,10 +67,10 @@ async function passPermitsOn(stage: Stage): Promise<void> {
  * the queue. Those who wait for permits look again meanwhile, and keep their places.
  */
 async function standInLine(stage: Stage, counted: boolean): Promise<void> {
-  const { me, other, name, longTtlMs } = stage;
+  const { load, me, other, name, longTtlMs } = stage;
   const lock = name("line");
   const kind = counted ? most : {};
-  const ttl = counted ? Math.max(1_200, 0.75 * longTtlMs) : longTtlMs;
+  const ttl = counted ? Math.max(1_200, 3 * load.ttlMs) : longTtlMs;
   const held = await me.ask(lock, { ttl, ...kind }).ended;
   const first = other.ask(lock, { ttl, ...kind });
   const second = other.ask(lock, { ttl, ...kind, behind: first.attempt });
@@ -125,7 +125,7 @@ async function giveUp(stage: Stage): Promise<void> {
   await seeWaiting(stage, lock, 1);
   const hasty = me.ask(lock, { ttl, wait: 80 });
   await hasty.ended;
-  if (hasty.error instanceof LockError && hasty.error.code === "LOCK_TIMEOUT") {
+  if (held?.lock.held === true && hasty.error instanceof LockError && hasty.error.code === "LOCK_TIMEOUT") {
     const told = /(\d+) ahead, the nearest is (.*)$/.exec(hasty.error.message);
     const label = JSON.stringify(other.observer.proc);
     if (told?.[1] !== "2" || told[2]?.startsWith(`${label},`) !== true) {

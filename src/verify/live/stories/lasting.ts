@@ -1,6 +1,7 @@
 /** Stories about how long a lock lives: as long as was asked for, however many there are, and not longer. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasCode } from "../../../core/errors.ts";
 import { within } from "./looking.ts";
 import { type Duet, echoMark, type Stage, type Workload } from "./story.ts";
 
@@ -14,11 +15,15 @@ function plainTtl({ ttlMs }: Workload): number {
   return Math.max(1_500, ttlMs);
 }
 
+function isFirst({ place }: Workload): boolean {
+  return place === 0;
+}
+
 /** The stories of this file. */
 export const lastings: readonly Duet[] = [
   { lastsMs: (load) => plainTtl(load), tell: holdWithoutRenewal },
-  { lastsMs: () => 500, needs: ({ first }) => first, tell: holdForMonths },
-  { lastsMs: ({ ttlMs }) => 4 * ttlMs, needs: ({ first }) => first, tell: holdMany },
+  { lastsMs: () => 500, needs: isFirst, tell: holdForMonths },
+  { lastsMs: ({ ttlMs }) => 4 * ttlMs, needs: isFirst, late: true, tell: holdMany },
   {
     lastsMs: ({ ttlMs }) => 2 * ttlMs + 2_500,
     needs: ({ locks }) => locks.traits.expiry === "process",
@@ -36,17 +41,21 @@ async function holdWithoutRenewal({ load, me, name }: Stage): Promise<void> {
   await me.give(handle);
 }
 
-/** A ttl that does not fit a 32-bit number of milliseconds. It is given back at once. */
+/** A ttl that does not fit a 32-bit number of milliseconds: refused, or held. It is given back at once. */
 async function holdForMonths({ me, name, object }: Stage): Promise<void> {
-  const handle = await me.ask(name("months"), { ttl: 30 * dayMs }).ended;
-  if (handle === null) return object("L4", "a ttl of 30 days was not to be had");
-  await sleep(20);
-  me.observer.seesHeld(handle);
-  await me.give(handle);
+  try {
+    const lock = await me.locks.acquire(name("months"), { ttl: 30 * dayMs });
+    await sleep(20);
+    if (!lock.held) object("L4", "a lock with a ttl of 30 days was lost at once");
+    await lock.release();
+  } catch (error) {
+    if (!hasCode(error, "LOCK_INVALID")) object("L4", `a ttl of 30 days: ${String(error)}`);
+  }
 }
 
 /** Hundreds of locks of one client: each renewal is answered. They are not recorded: there are many, and nobody else wants them. */
-async function holdMany({ other, name, longTtlMs: ttl, object }: Stage): Promise<void> {
+async function holdMany({ load, other, name, object }: Stage): Promise<void> {
+  const ttl = 4 * load.ttlMs;
   const { clientId } = other.locks;
   let unanswered = 0;
   const hear = (message: unknown): void => {

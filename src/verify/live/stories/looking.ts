@@ -3,32 +3,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Handle } from "../observer.ts";
 import { type Stage } from "./story.ts";
 
-/** Waits until so many are listed as waiting. A store that lists none is given a moment. */
-export async function seeWaiting({ me, boundMs, object }: Stage, name: string, count: number): Promise<void> {
+/** Waits until so many are listed as waiting, but not for ever. A store that lists none is given a moment. */
+export async function seeWaiting({ me, boundMs }: Stage, name: string, count: number): Promise<void> {
   if (me.locks.traits.order === "none") return sleep(20);
   const until = performance.now() + boundMs;
-  for (;;) {
-    const { pending } = await me.listed(name);
-    if (pending.length >= count) return;
-    if (performance.now() > until) {
-      return object("A1", `${pending.length} are listed for ${name} where ${count} wait`);
-    }
+  while (performance.now() < until) {
+    const listed = await me.listed(name);
+    if (listed === null || listed.pending.length >= count) return;
     await sleep(5);
   }
 }
 
-/** How long a listing may lag behind. */
+/** How long a listing may lag behind, and how many answers it may take until it does not. */
 const lagMs = 250;
+const lagAnswers = 5;
 
 /** Looks that nobody is listed where all have left. */
 export async function seeNobody({ other, object }: Stage, names: readonly string[]): Promise<void> {
-  const until = performance.now() + lagMs;
+  const since = performance.now();
   for (const name of names) {
-    for (;;) {
-      const { held, pending } = await other.listed(name);
-      const [left] = [...held, ...pending];
+    for (let tries = 1; ; tries += 1) {
+      const listed = await other.listed(name);
+      const left = listed?.held[0] ?? listed?.pending[0];
       if (left === undefined) break;
-      if (performance.now() > until) {
+      if (tries > lagAnswers && performance.now() > since + lagMs) {
         return object("L2", `token ${left.token} is listed for ${name}, which all have left`);
       }
       await sleep(5);
@@ -44,7 +42,7 @@ export async function seeTold({ object }: Stage, handle: Handle, ttlMs: number):
 }
 
 /** Whether a lock's signal aborts in time. */
-export async function aborts(withinMs: number, { lock }: Handle): Promise<boolean> {
+async function aborts(withinMs: number, { lock }: Handle): Promise<boolean> {
   const { signal } = lock;
   if (signal.aborted) return true;
   const aborted = new Promise<true>((resolve) => {

@@ -31,6 +31,12 @@ export interface Asking {
   readonly ended: Promise<Handle | null>;
 }
 
+/** Who holds and who waits. */
+interface Listed {
+  readonly held: readonly LockInfo[];
+  readonly pending: readonly LockInfo[];
+}
+
 /** Marks the name of a semaphore in the record: a lock of the same name is another thing. */
 const permitsMark = ", permits";
 
@@ -152,13 +158,16 @@ export class Party {
     return outcome;
   }
 
-  /** Who is listed under a name now. */
-  async listed(
-    name: string,
-  ): Promise<{ readonly held: readonly LockInfo[]; readonly pending: readonly LockInfo[] }> {
-    const { held, pending } = await this.locks.query({ prefix: name });
-    const own = (info: LockInfo): boolean => info.name === name;
-    return { held: held.filter(own), pending: pending.filter(own) };
+  /** Who is listed under a name now; null if the store does not say. */
+  async listed(name: string): Promise<Listed | null> {
+    try {
+      const { held, pending } = await this.locks.query({ prefix: name });
+      const own = (info: LockInfo): boolean => info.name === name;
+      return { held: held.filter(own), pending: pending.filter(own) };
+    } catch (error) {
+      this.observer.explain(error);
+      return null;
+    }
   }
 }
 

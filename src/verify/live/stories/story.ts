@@ -21,8 +21,10 @@ export interface Workload {
   readonly calmUntil: bigint;
   /** How many things it does at the same time. */
   readonly lanes: number;
-  /** Whether it is the first of all clients: what one is enough for is left to it. */
-  readonly first: boolean;
+  /** How many stories for two it tells at the same time. */
+  readonly duetLanes: number;
+  /** Its number among all clients, from 0: what one is enough for is left to the first. */
+  readonly place: number;
   /** Whether nobody else uses the store, so that names without the prefix may be used. */
   readonly ownStore: boolean;
   /** Opens the store once more, as another client. */
@@ -36,7 +38,7 @@ export const calmMark = "calm/";
 export const echoMark = "echo/";
 
 /** How long the ttl is in the calm opening, in ttls: whoever is not woken there waits for so long that it shows. */
-export const calmTtls = 4;
+export const calmTtls = 8;
 
 /** How long anybody may wait in the calm opening, in ttls: the holders before it are short. */
 export const calmWaitTtls = 3;
@@ -72,6 +74,8 @@ export interface Duet {
   /** How long it may take, in milliseconds. */
   readonly lastsMs: (load: Workload) => number;
   readonly needs?: (load: Workload) => boolean;
+  /** Whether it is so much work for the store that it comes after the others. */
+  readonly late?: boolean;
   tell(stage: Stage): Promise<void>;
 }
 
