@@ -202,7 +202,8 @@ let running = [];
 function holdfast(name, fencing) {
   return {
     name,
-    measurements: all,
+    measurements: fencing ? ["pairs"] : all,
+    fullOnly: fencing ? ["drain"] : [],
     async open(context) {
       const built = (/** @type {string} */ path) => new URL(`../../dist/${path}`, import.meta.url).href;
       const [{ connect }, { redlockBackend }] = await Promise.all([
