@@ -120,7 +120,12 @@ export const suite = {
   },
 
   async setup() {
-    servers = await startZooKeeper(1, { tickMs: 2_000, maxSessionMs: 40_000, durable: true });
+    servers = await startZooKeeper(1, {
+      tickMs: 2_000,
+      maxSessionMs: 40_000,
+      containerMs: 60_000,
+      durable: true,
+    });
     const folder = await makeFolder("curator");
     await compileCurator(folder);
     return { port: servers[0]?.port ?? 0, folder };

@@ -2,9 +2,9 @@
 import type { NewEntry, Snapshot } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { ruleOf } from "../../core/grant.ts";
-import { type Acl, hasZooCode, type Stat, type ZooSession } from "./client/index.ts";
+import { type Acl, hasZooCode, type ZooSession } from "./client/index.ts";
 import { encodeEntry } from "./data.ts";
-import { entriesAmong, guidOf, type Layout, parseNode, stemFor, usedUp } from "./nodes.ts";
+import { entriesAmong, guidOf, type Layout, parseNode, stemFor } from "./nodes.ts";
 import type { Turn } from "./lanes.ts";
 import { Own, type OwnEntries } from "./own.ts";
 import { lineage, type Paths } from "./paths.ts";
@@ -88,11 +88,11 @@ async function make(
       turn.done();
       return found;
     }
-    // The queue is read first: its answer comes while the servers still agree on the node.
-    const [listed, made] = await Promise.allSettled([session.getChildren(parent), session.create(wanted)]);
+    // The read waits for the write before it, and both are answered together: cheaper than a read that is answered by itself.
+    const [made, listed] = await Promise.allSettled([session.create(wanted), session.getChildren(parent)]);
     if (made.status === "fulfilled") {
       const { stat } = made.value;
-      const children = listed.status === "fulfilled" ? withOwn(parent, listed.value, made.value.path) : null;
+      const children = listed.status === "fulfilled" ? listed.value.children : null;
       const node = { path: made.value.path, seq: stat.czxid, children };
       const before = turn.earlier();
       if (before === null) {
@@ -109,22 +109,6 @@ async function make(
     else if (hasZooCode(error, "noNode")) makeParents(session, parent, acl);
     else throw error;
   }
-}
-
-/**
- * The queue right after our node was made, from what it was before; null if somebody joined in between. A server counts the
- * children that a node ever had: the count is our sequence, and what it shows is twice the count less those that are left.
- */
-function withOwn(
-  parent: string,
-  { children, stat }: { readonly children: readonly string[]; readonly stat: Stat },
-  path: string,
-): readonly string[] | null {
-  const name = path.slice(parent.length + 1);
-  const node = parseNode(name);
-  if (node === null || usedUp([node])) return null;
-  const nobodyBetween = ((2 * node.sequence - stat.numChildren) | 0) === stat.cversion;
-  return nobodyBetween ? [...children, name] : null;
 }
 
 /** Our node whose answer was lost: the session is the same, so it is either there or was never made. */
