@@ -129,7 +129,7 @@ export const webLocksCases: readonly ContractCase[] = [
     const holder = request(a, name);
     await t.eventually("the holder is entered", () => holder.entered);
     const error = await t.failure("the wait ends", b.acquire(name, { wait: t.pace.shortMs }));
-    assert.equal(Reflect.get(Object(error), "code"), "LOCK_TIMEOUT");
+    assert.equal(Reflect.get(Object(error), "code"), "LOCK_TIMEOUT", String(error));
     await t.eventuallyHas(name, 1);
     holder.leave();
     await t.eventuallyClean(name);
