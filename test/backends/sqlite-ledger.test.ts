@@ -10,7 +10,12 @@ it("an entry that was evicted before the look does not hear that nobody is ahead
   const db = findDriver().open(":memory:");
   db.exec(schema);
   db.exec("UPDATE entries SET since = 9000000000000000000 WHERE queue = ''");
-  const ledger = new Ledger(prepare(db), thisMachine(), () => false);
+  const ledger = new Ledger(
+    prepare(db),
+    thisMachine(),
+    () => false,
+    () => {},
+  );
   const owner = { process: "p", slot: 1 };
   const asked = (id: string) =>
     ({ id, owner: { client: "c", host: "h", pid: 1 }, mode: "write", weight: 1, ttlMs: 1_000 }) as const;

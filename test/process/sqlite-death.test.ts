@@ -139,6 +139,15 @@ it("leaves no socket behind for the process that was killed", async () => {
   await expect.poll(() => file.sockets().length, { timeout: 5_000 }).toBe(1);
 });
 
+it("leaves no socket behind where nobody waited: whoever comes next takes it away with the entries", async () => {
+  const holder = asks("a", `{ ttl: "10m" }`);
+  await holder.said("holds");
+  await holder.end();
+  await using locks = await connect(`sqlite:${file.path}`);
+  await expect.poll(() => file.sockets(), { timeout: 5_000 }).toEqual([]);
+  expect((await locks.query()).held).toEqual([]);
+});
+
 it("ends although it holds a lock and waits for another", async () => {
   const other = asks("b", `{ ttl: "10m" }`);
   await other.said("holds");

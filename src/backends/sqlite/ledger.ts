@@ -61,16 +61,23 @@ export class Ledger {
   readonly #statements: Statements;
   readonly #machine: Machine;
   readonly #isGone: (process: string) => boolean;
+  readonly #onGone: (process: string) => void;
   #letters: Letter[] = [];
   /** The last seq that this connection has given out. */
   #lastSeq = 0n;
   /** Queues that had several entries when this connection last looked: for these the short way would be a detour. */
   readonly #crowded = new Set<string>();
 
-  constructor(statements: Statements, machine: Machine, isGone: (process: string) => boolean) {
+  constructor(
+    statements: Statements,
+    machine: Machine,
+    isGone: (process: string) => boolean,
+    onGone: (process: string) => void,
+  ) {
     this.#statements = statements;
     this.#machine = machine;
     this.#isGone = isGone;
+    this.#onGone = onGone;
   }
 
   /** The letters that were written since the last time. */
@@ -218,6 +225,7 @@ export class Ledger {
     let cleared = false;
     for (const process of processes) {
       if (!this.#isGone(process)) continue;
+      this.#onGone(process);
       const rows = this.#statements.ofProcess.all(process);
       for (const { queue, seq } of rows) this.#statements.delete.run(queue, seq);
       for (const row of rows) this.#tellOf(row.queue, standingOf(row), nowUs);

@@ -57,7 +57,8 @@ export class SqliteStore {
     this.#ledger = new Ledger(
       this.#statements,
       machine,
-      (process) => !this.#isNear(process) && isGone(process),
+      (process) => this.#isGone(process),
+      (process) => this.#forget(process),
     );
     this.#sweeper = setInterval(() => this.#background(() => this.#sweep()), sweepMs);
     this.#sweeper.unref();
@@ -216,8 +217,18 @@ export class SqliteStore {
   #lost(process: string): void {
     const gone = this.#isGone(process);
     if (gone) this.#transactions.run(() => this.#ledger.clear([process], this.#machine.nowUs()));
+    this.#lookAgain(process);
+  }
+
+  /** Somebody found that a process has ended, and takes its entries out: its end will not be heard any more. */
+  #forget(process: string): void {
+    this.#hub.forget(process);
+    this.#background(() => this.#lookAgain(process));
+  }
+
+  /** Whoever waits for a process looks. */
+  #lookAgain(process: string): void {
     for (const watch of this.#watches.on(process)) this.#look(watch);
-    if (gone) this.#hub.forget(process);
   }
 
   #deliver(message: Message | null): void {
