@@ -87,12 +87,13 @@ export class IoredisLink implements Link {
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
-  /** Nodes would connect when they are first needed, but what is sent to one by ASK before is lost: they connect at once. */
   readonly #onNode = (node: unknown): void => {
     if (!isObject(node) || !isIoredis(node)) return;
     node.on("ready", () => this.isReady && this.#onReady?.());
-    if (node.status === "wait" && property(node, "options", "readOnly") !== true)
-      node.connect().catch(this.#onError);
+    if (this.isReady) this.#connect(node);
+  };
+  readonly #connectAll = (): void => {
+    for (const node of this.#nodes()) this.#connect(node);
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
@@ -102,6 +103,15 @@ export class IoredisLink implements Link {
     this.#ours = ours;
     this.cluster = isCluster(client);
     this.inOrder = !this.cluster;
+  }
+
+  /**
+   * Nodes would connect when they are first needed, but what is sent to one by ASK before is lost: they connect at once. But
+   * not before the cluster is ready: while it looks for its nodes, it can stall for seconds if they connect meanwhile.
+   */
+  #connect(node: IoredisClient): void {
+    if (node.status === "wait" && property(node, "options", "readOnly") !== true)
+      node.connect().catch(this.#onError);
   }
 
   get isReady(): boolean {
@@ -122,6 +132,7 @@ export class IoredisLink implements Link {
     this.#client.on("ready", onReady);
     this.#client.on("close", onDown);
     if (this.cluster) {
+      this.#client.on("ready", this.#connectAll);
       this.#client.on("+node", this.#onNode);
       for (const node of this.#nodes()) this.#onNode(node);
     }
@@ -192,6 +203,7 @@ export class IoredisLink implements Link {
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
     if (this.#onDown !== null) this.#client.off("close", this.#onDown);
+    this.#client.off("ready", this.#connectAll);
     this.#client.off("+node", this.#onNode);
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
