@@ -117,6 +117,7 @@ function clusterFinding(infos: readonly Info[], link: Link): readonly Finding[] 
 export function pushFinding(why: string | null): Finding {
   if (why === null) return { level: "ok", about: "push", seen: "sharded channels" };
   const todo =
-    "allow +spublish +ssubscribe +sunsubscribe: until then each wake-up is forwarded to all nodes, and none is lost";
+    "allow +spublish +ssubscribe +sunsubscribe, and give a prefix without braces: until then each wake-up is forwarded " +
+    "to all nodes, and none is lost";
   return { level: "warning", about: "push", seen: `plain channels: ${why}`, todo };
 }
