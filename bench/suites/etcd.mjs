@@ -115,6 +115,12 @@ export const suite = {
       open: async (context) => ({ context, connect: connectBare }),
     },
     {
+      name: "requests",
+      measurements: ["pair"],
+      fullOnly: ["pair3"],
+      open: async (context) => ({ context, connect: connectRequests }),
+    },
+    {
       name: "v3lock",
       measurements: ["pair", "pairs256", "handoff"],
       fullOnly: ["pair3", "handoff3"],
@@ -136,6 +142,7 @@ export const suite = {
 
   ratios: {
     pair_p50_vs_floor: ratio("pair_p50", "txn-delete"),
+    requests_pair_p50_vs_floor: ratio("pair_p50", "txn-delete", "requests"),
     pair_p50_vs_v3lock: ratio("pair_p50", "v3lock"),
     pair_p50_vs_etcd3: ratio("pair_p50", "etcd3"),
     pairs_256_vs_floor: ratio("pairs_256", "txn-delete"),
@@ -170,10 +177,11 @@ export const suite = {
 
 /**
  * @param {string} metric
- * @param {string} contender
+ * @param {string} to
+ * @param {string} [of]
  */
-function ratio(metric, contender) {
-  return { of: { contender: "holdfast", metric }, to: [{ contender, metric }] };
+function ratio(metric, to, of = "holdfast") {
+  return { of: { contender: of, metric }, to: [{ contender: to, metric }] };
 }
 
 /** A figure of ours that needs no other to be judged. */
@@ -208,6 +216,45 @@ async function connectBare(/** @type {readonly string[]} */ endpoints) {
       });
       await run();
       await client.call(methods.deleteRange, { key });
+    },
+    close,
+  };
+}
+
+/**
+ * Not a lock either: the two requests that holdfast sends, and nothing around them. It puts an entry that says who it is if
+ * none of its keys is taken, looks at what is ahead, and deletes just that entry.
+ */
+async function connectRequests(/** @type {readonly string[]} */ endpoints) {
+  const { client, methods, close } = await openClient(endpoints);
+  const { id: lease } = await client.call(methods.leaseGrant, { ttl: BigInt(ttlSeconds) });
+  const value = Buffer.alloc(150, "x");
+  const createdAt = (/** @type {Buffer} */ key, /** @type {bigint} */ createRevision) => ({
+    target: 1,
+    key,
+    createRevision,
+  });
+  let count = 0;
+  return {
+    request: async (/** @type {string} */ name, /** @type {() => Promise<void>} */ run) => {
+      count += 1;
+      const [first, last] = [Buffer.from(`requests/${name}/`), Buffer.from(`requests/${name}0`)];
+      const keys = [64, 4096, Infinity].map((share) =>
+        Buffer.from(`requests/${name}/${share}:${count % share}`),
+      );
+      const key = keys[0] ?? first;
+      const { header } = await client.call(methods.transact, {
+        compare: keys.map((each) => createdAt(each, 0n)),
+        success: [
+          { range: { key: first, rangeEnd: last, sortOrder: 2, sortTarget: 2, limit: 1n } },
+          { put: { key, value, lease } },
+        ],
+      });
+      await run();
+      await client.call(methods.transact, {
+        compare: [createdAt(key, header.revision)],
+        success: [{ deleteRange: { key } }],
+      });
     },
     close,
   };

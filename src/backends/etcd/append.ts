@@ -88,10 +88,13 @@ async function refused(
   store: EtcdStore,
   queue: string,
   asked: NewEntry,
-  { expected }: steps.Choice,
-  { responses }: TxnResponse,
+  choice: steps.Choice,
+  answer: TxnResponse,
   taken: Map<string, bigint>,
 ): Promise<Said> {
+  const { expected } = choice;
+  const mayWait = asked.onlyIfGranted !== true;
+  const { responses } = mayWait ? await lookAt(store, choice) : answer;
   const there = responses.flatMap(({ range }) => range?.kvs ?? []);
   const show = store.show(queue);
   const self = there.find((kv) => show(kv).id === asked.id);
@@ -99,7 +102,11 @@ async function refused(
   for (const key of expected.keys()) taken.set(key, 0n);
   for (const { key, createRevision } of there) taken.set(Buffer.from(key).toString(), createRevision);
   const isAsExpected = Array.from(expected).every(([key, seq]) => taken.get(key) === seq);
-  return isAsExpected ? null : "again";
+  return isAsExpected && !mayWait ? null : "again";
+}
+
+function lookAt({ calls }: EtcdStore, choice: steps.Choice): Promise<TxnResponse> {
+  return calls.read("a look at an entry", methods.transact, { success: steps.sights(choice) });
 }
 
 /**

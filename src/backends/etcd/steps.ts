@@ -44,11 +44,11 @@ function asExpected({ expected }: Choice): Init<Compare>[] {
 }
 
 /** What is at the keys that an entry may have. */
-function sights({ expected }: Choice): Init<RequestOp>[] {
+export function sights({ expected }: Choice): Init<RequestOp>[] {
   return Array.from(expected.keys(), (key) => ({ range: { key: Buffer.from(key) } }));
 }
 
-/** Put the entry if its keys are as expected, and look at what is ahead; else say what is there. */
+/** Put the entry if its keys are as expected, and look at what is ahead; else say what is there, if nobody may be ahead. */
 export function putRequest(
   layout: Layout,
   queue: string,
@@ -74,7 +74,8 @@ export function putRequest(
   return {
     compare,
     success: [...looks, { put: { key: Buffer.from(choice.key), value, lease } }],
-    failure: sights(choice),
+    // Whoever waits fails so seldom that it asks then.
+    failure: asked.onlyIfGranted === true ? sights(choice) : [],
   };
 }
 

@@ -16,6 +16,8 @@ export type Init<T> = T extends Scalar | undefined
 /** Writes and reads one kind of message. */
 export interface Codec<T> {
   encode(value: T | Init<T>): Buffer;
+  /** Writes what encode gives behind what has been written. */
+  write(writer: Writer, value: T | Init<T>): void;
   /** Passes over fields that it does not know. Throws a RangeError on bytes that are no message. */
   decode(bytes: Buffer): T;
 }
@@ -97,7 +99,7 @@ export function message<T>(codec: () => Codec<T>): Kind<T> {
   return {
     type: wireType.bytes,
     missing: undefined,
-    write: (writer, value) => writer.block(codec().encode(value)),
+    write: (writer, value) => writer.within(() => codec().write(writer, value)),
     read: (reader) => codec().decode(reader.block()),
   };
 }
@@ -110,17 +112,21 @@ export function codecOf<T extends object>(fields: FieldsOf<T>): Codec<T> {
   const blank = Object.fromEntries(
     [...byName].map(([name, { many, chosen, kind }]) => [name, many || chosen ? undefined : kind.missing]),
   );
+  const write = (writer: Writer, value: object): void => {
+    // What is given is most often a small part of all fields.
+    const all: [string, unknown][] = Object.entries(value);
+    for (const [name, given] of all) {
+      const field = byName.get(name);
+      if (given === undefined || field === undefined) continue;
+      if (field.many) for (const each of list(given)) writeField(writer, field, each);
+      else if (field.chosen || !isMissing(field, given)) writeField(writer, field, given);
+    }
+  };
   return {
+    write,
     encode(value) {
       const writer = new Writer();
-      // What is given is most often a small part of all fields.
-      const all: [string, unknown][] = Object.entries(value);
-      for (const [name, given] of all) {
-        const field = byName.get(name);
-        if (given === undefined || field === undefined) continue;
-        if (field.many) for (const each of list(given)) writeField(writer, field, each);
-        else if (field.chosen || !isMissing(field, given)) writeField(writer, field, given);
-      }
+      write(writer, value);
       return writer.bytes;
     },
     decode(buffer) {

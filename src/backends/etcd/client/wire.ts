@@ -53,6 +53,25 @@ export class Writer {
     this.#length += bytes.length;
   }
 
+  /** What `write` writes, behind its length. */
+  within(write: () => void): void {
+    this.#reserve(1);
+    const start = ++this.#length;
+    write();
+    const bytes = this.#length - start;
+    // Mostly the length has one byte, for which room was left; else what was written has to move.
+    if (bytes >= highBit) {
+      this.uint(bytes);
+      const more = this.#length - start - bytes - 1;
+      this.#buffer.copyWithin(start + more, start, start + bytes);
+      this.#length = start - 1;
+      this.uint(bytes);
+      this.#length += bytes;
+    } else {
+      this.#buffer[start - 1] = bytes;
+    }
+  }
+
   text(value: string): void {
     const bytes = Buffer.byteLength(value);
     this.uint(bytes);
