@@ -75,6 +75,51 @@ describe("cost", () => {
     expect((await proposals()) - between).toBe(40);
   });
 
+  it("what one tick asks for travels together, on queues of their own", async () => {
+    const client = backend();
+    const ids = Array.from({ length: 100 }, (_, turn) => `t.${turn}`);
+    const later = ids.map((_, turn) => `t.${turn + 1_000}`);
+    await client.append("warm", entry("w", 30_000));
+    const before = await proposals();
+    const made = await Promise.all(ids.map((id) => client.append(`q-${id}`, entry(id, 30_000))));
+    const between = await proposals();
+    expect(between - before).toBe(2);
+    expect(new Set(made.map((snapshot) => snapshot?.ahead.count))).toEqual(new Set([0]));
+    // A waiter behind each, and the first ones leave, in one tick.
+    const [waiters, left] = await Promise.all([
+      Promise.all(ids.map((id, turn) => client.append(`q-${id}`, entry(later[turn] ?? "", 30_000)))),
+      Promise.all(ids.map((id) => client.remove(`q-${id}`, id))),
+    ]);
+    expect((await proposals()) - between).toBe(4);
+    expect(new Set(left)).toEqual(new Set([true]));
+    for (const [turn, id] of ids.entries()) {
+      const [only, ...others] = await client.list(`q-${id}`);
+      expect([only?.id, others]).toEqual([later[turn], []]);
+      expect(only?.seq).toBe(waiters[turn]?.self.seq);
+      expect(only?.seq).toBeGreaterThan(made[turn]?.self.seq ?? 0n);
+    }
+    await Promise.all(ids.map((id, turn) => client.remove(`q-${id}`, later[turn] ?? "")));
+    await client.remove("warm", "w");
+    expect(await keys(node.endpoint, "d/")).toEqual([]);
+  });
+
+  it("one whose lease is gone does not fail those that travel with it", async () => {
+    const client = backend();
+    await client.append("a", entry("a", 5_000));
+    const [lease = ""] = await leases(node.endpoint);
+    await client.append("b", entry("b", 30_000));
+    await ask(node.endpoint, "lease/revoke", { ID: lease });
+    const [again, other, left] = await Promise.all([
+      client.append("c", entry("c", 5_000)),
+      client.append("d", entry("d", 30_000)),
+      client.remove("b", "b"),
+    ]);
+    expect([again?.ahead.count, other?.ahead.count, left]).toEqual([0, 0, true]);
+    expect(await client.list("c")).toMatchObject([{ id: "c" }]);
+    expect(await client.list("d")).toMatchObject([{ id: "d" }]);
+    await Promise.all([client.remove("c", "c"), client.remove("d", "d")]);
+  });
+
   it("keys are used again: a lock that is taken often does not leave more and more of them in the history", async () => {
     const locks = await manager();
     for (let turn = 0; turn < 150; turn++) await locks.request("hot", () => {});

@@ -171,7 +171,12 @@ async function send(
     lease.joining += 1;
     try {
       const fresh = store.leases.freshen(lease);
-      const answer = await store.calls.write("an append", methods.transact, request(lease.id));
+      const answer = await store.changes.send({
+        what: "an append",
+        key,
+        joins: queue,
+        request: request(lease.id),
+      });
       if (fresh !== null) await fresh;
       // If this fails too, the entry counts as expired, and is looked for again.
       const trusted = store.leases.trusts(lease, answer.header?.raftTerm ?? 0n);

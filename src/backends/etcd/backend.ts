@@ -12,6 +12,7 @@ import type {
   Traits,
 } from "../../core/backend.ts";
 import { LockError } from "../../core/errors.ts";
+import { semaphoreQueue } from "../../core/names.ts";
 import { append } from "./append.ts";
 import { closedError } from "./calls.ts";
 import * as methods from "./client/methods.ts";
@@ -124,7 +125,9 @@ export class EtcdBackend implements Backend, Browsable, Examinable {
    * etcd only; elsewhere give the token to the resource.
    */
   ownershipGuard(lock: { readonly name: string; readonly token: bigint }): OwnershipGuard {
-    const own = this.#open().ownBySeq(lock.token);
+    const store = this.#open();
+    const own =
+      store.ownBySeq(lock.name, lock.token) ?? store.ownBySeq(semaphoreQueue(lock.name), lock.token);
     if (own !== undefined) {
       return { key: own.key, target: "CREATE", result: "EQUAL", createRevision: lock.token };
     }

@@ -27,8 +27,8 @@ export async function takeOut(
   watch?.leaving(own.seq);
   store.guards.remove(own);
   try {
-    const compare = [steps.createdAt(key, own.seq)];
-    const answer = await store.calls.write("a removal", methods.transact, { compare, success });
+    const request = { compare: [steps.createdAt(key, own.seq)], success };
+    const answer = await store.changes.send({ what: "a removal", key: own.key, joins: null, request });
     const seen = answer.responses[1]?.range?.kvs[0];
     store.forget(own);
     watch?.left(own.seq, seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined);

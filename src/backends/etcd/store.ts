@@ -2,6 +2,7 @@
 import type { Entry, NewEntry } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Calls } from "./calls.ts";
+import { Changes } from "./changes.ts";
 import type { EtcdClient } from "./client/client.ts";
 import type { Init } from "./client/codec.ts";
 import type { KeyValue } from "./client/messages/kv.ts";
@@ -34,6 +35,7 @@ export class EtcdStore {
   readonly layout: Layout;
   readonly clock: Clock;
   readonly calls: Calls;
+  readonly changes: Changes;
   readonly leases: Leases;
   readonly guards: Guards;
   readonly #own = new Map<string, OwnEntry>();
@@ -46,6 +48,7 @@ export class EtcdStore {
     this.layout = layout;
     this.clock = clock;
     this.calls = new Calls(client, clock, patienceMs);
+    this.changes = new Changes(this.calls);
     this.leases = new Leases(this.calls, clock, (entries) => void this.expire(entries).catch(() => {}));
     this.guards = new Guards(client, clock);
   }
@@ -75,9 +78,9 @@ export class EtcdStore {
     }
   }
 
-  /** The entry that has this seq: no two have the same. */
-  ownBySeq(seq: bigint): OwnEntry | undefined {
-    for (const own of this.#own.values()) if (own.seq === seq) return own;
+  /** The entry that has this seq: no two of one queue have the same. */
+  ownBySeq(queue: string, seq: bigint): OwnEntry | undefined {
+    for (const own of this.#own.values()) if (own.queue === queue && own.seq === seq) return own;
     return undefined;
   }
 
