@@ -87,6 +87,12 @@ export function isLeaseGone(error: unknown): boolean {
   );
 }
 
+/** Whether a server has refused a call because of what it asks for, and so surely has not carried it out. */
+export function isRefused(error: unknown): boolean {
+  const failure = error instanceof LockError && error.cause instanceof EtcdError ? error.cause : null;
+  return failure?.notDone === true && !isPassing(failure);
+}
+
 /** Whether a failure may pass by itself: a server that is away, without a leader, overloaded, or that wants a new token. */
 function isPassing({ status: code, message }: EtcdError): boolean {
   if (code === status.unavailable || code === status.deadlineExceeded) return true;

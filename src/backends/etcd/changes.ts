@@ -2,8 +2,7 @@
  * Sends the changes of one tick as one transaction: one request and one proposal for all of them. Each is carried out or
  * not by comparisons of its own, as if it had come alone. What a change says is left to those who make it.
  */
-import { hasCode } from "../../core/errors.ts";
-import type { Calls } from "./calls.ts";
+import { type Calls, isRefused } from "./calls.ts";
 import type { Init } from "./client/codec.ts";
 import type { TxnRequest, TxnResponse } from "./client/messages/txn.ts";
 import * as methods from "./client/methods.ts";
@@ -68,8 +67,8 @@ export class Changes {
         else resolve({ ...answer, header });
       }
     } catch (error) {
-      // Whatever was refused, it may be because of one of them, and the others are not to suffer for it.
-      if (hasCode(error, "LOCK_UNAVAILABLE")) await Promise.all(batch.map((each) => this.#send([each])));
+      // It may be because of one of them, and the others are not to suffer for it.
+      if (isRefused(error)) await Promise.all(batch.map((each) => this.#send([each])));
       else for (const { reject } of batch) reject(error);
     }
   }
