@@ -159,19 +159,18 @@ export class Keeper {
 
   async #renewBatch(claims: readonly Claim[]): Promise<void> {
     const sentAt = this.#clock.now();
-    const seqs = claims.map((claim) => claim.seq);
+    const renewals = claims.map(({ queue, id, seq, wish }) => ({ queue, id, seq, ttlMs: wish.ttlMs }));
     let answers: readonly Renewed[];
     try {
-      answers = await this.#backend.renew(
-        claims.map(({ queue, id, seq, wish }) => ({ queue, id, seq, ttlMs: wish.ttlMs })),
-      );
+      answers = await this.#backend.renew(renewals);
     } catch (cause) {
       answers = claims.map(() => ({ outcome: "unknown", cause }));
     }
+    const now = this.#clock.now();
     claims.forEach((claim, index) => {
       // An answer about an earlier place in the queue says nothing about this one.
-      if (!claim.alive || claim.seq !== seqs[index]) return;
-      claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt);
+      if (!claim.alive || claim.seq !== renewals[index]?.seq) return;
+      claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt, now);
       if (claim.alive) this.keep(claim);
     });
   }
