@@ -85,6 +85,12 @@ export class Outbox {
     batch.add(keys, call, taker);
   }
 
+  /** Adds a call about many queues of one slot; `queues` are their keys. */
+  addRun(slot: number, queues: readonly string[], call: Call, taker: Taker): void {
+    if (this.#closed) return taker.fail(closed());
+    this.#batchFor(queues[0] ?? "", slot, null).addRun(queues, call, taker);
+  }
+
   #batchFor(key: string, slot: number, common: string | null): Batch {
     const open = this.#open.get(slot);
     if (open !== undefined && open.work < mostWork && open.takes(common)) return open;
