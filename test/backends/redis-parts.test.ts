@@ -386,6 +386,22 @@ describe("the outbox", () => {
     expect(said.length).toBe(1);
   });
 
+  it("gives up a connection once, however many calls went by it", async () => {
+    const { link, clock, said, remove } = setUp();
+    for (const id of ["a", "b", "c"]) {
+      remove(id);
+      await settle();
+      await clock.advance(1);
+    }
+    await clock.advance(1_000);
+    expect([said.length, link.reconnects]).toEqual([3, 1]);
+    for (const id of ["d", "e"]) remove(id);
+    await settle();
+    link.sent[3]?.answer(["1", "0", "!READONLY a replica", "!READONLY a replica"]);
+    await settle();
+    expect([said.length, link.reconnects]).toEqual([5, 2]);
+  });
+
   it("gives up what could not be sent, and never sends it", async () => {
     const { link, clock, outbox, said, remove } = setUp();
     link.isReady = false;

@@ -54,6 +54,7 @@ export class Outbox {
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
+  #gaveUpAt: number = Number.NEGATIVE_INFINITY;
 
   constructor(
     link: Link,
@@ -194,7 +195,7 @@ export class Outbox {
     if (text === "LATE" && !batch.again && this.#clock.now() < batch.dueAt) {
       return this.#send(batch.onlyAppend(index), false);
     }
-    if (text.startsWith("READONLY")) this.#link.reconnect();
+    if (text.startsWith("READONLY")) this.#giveUp(batch);
     taker.fail(failureOf(text));
   }
 
@@ -206,8 +207,15 @@ export class Outbox {
     }
     this.#sendMissed();
     const failure = sentFailure(error);
-    if (failure.message.includes("READONLY")) this.#link.reconnect();
+    if (failure.message.includes("READONLY")) this.#giveUp(batch);
     batch.fail(failure);
+  }
+
+  /** Gives up the connection that a batch went by; once, however many went by it. */
+  #giveUp({ sentAt }: Batch): void {
+    if (sentAt <= this.#gaveUpAt) return;
+    this.#gaveUpAt = this.#clock.now();
+    this.#link.reconnect();
   }
 
   /** Once all that was sent has come back, sends what found the script missing again, so that calls keep their order. */
@@ -256,7 +264,7 @@ export class Outbox {
       this.#sent.delete(batch);
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // Nothing has come since it was sent: the connection may be dead without knowing it.
-      if (this.#lastAnswerAt < batch.sentAt) this.#link.reconnect();
+      if (this.#lastAnswerAt < batch.sentAt) this.#giveUp(batch);
       batch.fail(notAnswered(this.#deadlineMs));
     }
     this.#sendMissed();
