@@ -23,8 +23,8 @@ import type { ServerClocks } from "./server-clock.ts";
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
 /**
- * How much work one script call carries at most, 64 appends or 320 renewals: while the server works on one batch, we prepare
- * the next, and nobody else waits for longer than a millisecond or so.
+ * How much work a script call has when nothing more is added to it, 64 appends or two runs of renewals: while the server works
+ * on one batch, we prepare the next, and nobody else waits for longer than a millisecond or so.
  */
 const mostWork = 320;
 
