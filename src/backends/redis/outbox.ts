@@ -148,7 +148,8 @@ export class Outbox {
     batch.listening = this.#listening();
     const until = this.#serverClocks.at(batch.slot, batch.dueAt) ?? 0;
     const script = withText ? callsScript : digest;
-    const words = [script, String(keys.length)].concat(keys, String(until), common ?? "", texts);
+    // Lists alone are joined several times as fast as lists and words.
+    const words = [script, String(keys.length)].concat(keys, [String(until), common ?? ""], texts);
     const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
     this.#sent.add(batch);
     this.#wakeAt(batch.dueAt);

@@ -11,7 +11,7 @@ import { asText } from "./link.ts";
 import type { Outbox } from "./outbox.ts";
 import { wholeMs } from "./records.ts";
 
-/** How many entries a run has at most: half of what the server does at once, so that others come in between. */
+/** How many entries a run has at most: two of them fill a batch. */
 const longestRun = 250;
 
 /** The renewals of one call of the seam. */
