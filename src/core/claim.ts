@@ -403,16 +403,14 @@ export class Claim implements Due<Claim> {
     return this.alive;
   }
 
-  /** Takes the answer to a renewal that was sent at `sentAt`. */
-  renewed(answer: Renewed, sentAt: number): void {
+  /** Takes the answer to a renewal that was sent at `sentAt` and came at `now`. */
+  renewed(answer: Renewed, sentAt: number, now: number): void {
     if (channels.renew.hasSubscribers) channels.renew.publish({ ...report.eventOf(this), ...answer });
-    const { clock, random } = this.client;
-    const now = clock.now();
     if (this.state !== "waiting" && !this.stillValid(now)) return;
     if (answer.outcome === "renewed") {
       this.believe(sentAt, answer.expiresInMs);
     } else if (answer.outcome === "unknown") {
-      if (this.renewAt !== never) this.renewAt = now + (this.wish.ttlMs / 12) * (0.5 + random());
+      if (this.renewAt !== never) this.renewAt = now + (this.wish.ttlMs / 12) * (0.5 + this.client.random());
     } else if (this.state === "waiting") {
       // Displaced: join again at the tail.
       this.changed();

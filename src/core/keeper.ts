@@ -1,11 +1,12 @@
 /**
- * The only timer of a client: renews its entries in batches, waiters too, tells those whose moment has come, and takes
- * entries back that nobody wants any more. What a claim makes of it is written in claim.ts.
+ * The only timers of a client: renews its entries in batches, waiters too, tells those whose moment has come, and takes
+ * entries back that nobody wants any more. What a claim makes of it is written in claim.ts, what a release in take-out.ts.
  */
 import { Agenda } from "./agenda.ts";
 import type { Backend, Renewed } from "./backend.ts";
 import type { Claim } from "./claim.ts";
 import type { Clock, Random, Timer } from "./clock.ts";
+import type { Leaving } from "./take-out.ts";
 
 /** How many entries one renew call carries at most. */
 const batchSize = 500;
@@ -30,6 +31,7 @@ export class Keeper {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #agenda: Agenda<Claim>;
+  readonly #leavings: Agenda<Leaving>;
   /** Where on the grid of moments this client renews: a fraction that differs between clients. */
   readonly #phase: number;
   readonly #removals = new Set<Promise<void>>();
@@ -44,6 +46,9 @@ export class Keeper {
     this.#random = random;
     this.#phase = random();
     this.#agenda = new Agenda(clock, (claims, now) => this.#attend(claims, now));
+    this.#leavings = new Agenda(clock, (leavings) => {
+      for (const leaving of leavings) leaving.late();
+    });
     backend.onEvicted?.((queue, id) => this.#check(queue, id));
   }
 
@@ -55,6 +60,16 @@ export class Keeper {
   /** Forgets a claim. This is final: a renewal under way will not touch it any more. */
   drop(claim: Claim): void {
     this.#agenda.remove(claim);
+  }
+
+  /** Tells a release when its answer is late. */
+  await(leaving: Leaving): void {
+    this.#leavings.set(leaving, this.#clock.recent() + leaving.withinMs);
+  }
+
+  /** The answer to a release is not awaited any more. */
+  heard(leaving: Leaving): void {
+    this.#leavings.remove(leaving);
   }
 
   /** All claims that are kept now. */
@@ -104,6 +119,8 @@ export class Keeper {
     await this.#within(closeMs, Promise.all(closing));
     await this.#within(closeMs, Promise.all(this.#removals));
     this.#agenda.clear();
+    // What is under way is still told when its answer is late.
+    if (this.#leavings.items().length === 0) this.#leavings.clear();
     this.#forget();
   }
 
@@ -159,19 +176,18 @@ export class Keeper {
 
   async #renewBatch(claims: readonly Claim[]): Promise<void> {
     const sentAt = this.#clock.now();
-    const seqs = claims.map((claim) => claim.seq);
+    const renewals = claims.map(({ queue, id, seq, wish }) => ({ queue, id, seq, ttlMs: wish.ttlMs }));
     let answers: readonly Renewed[];
     try {
-      answers = await this.#backend.renew(
-        claims.map(({ queue, id, seq, wish }) => ({ queue, id, seq, ttlMs: wish.ttlMs })),
-      );
+      answers = await this.#backend.renew(renewals);
     } catch (cause) {
       answers = claims.map(() => ({ outcome: "unknown", cause }));
     }
+    const now = this.#clock.now();
     claims.forEach((claim, index) => {
       // An answer about an earlier place in the queue says nothing about this one.
-      if (!claim.alive || claim.seq !== seqs[index]) return;
-      claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt);
+      if (!claim.alive || claim.seq !== renewals[index]?.seq) return;
+      claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt, now);
       if (claim.alive) this.keep(claim);
     });
   }

@@ -1,6 +1,7 @@
 /** The release of a held lock: asks the store to take the entry out, and waits for its answer no longer than is useful. */
+import type { Due, Moment } from "./agenda.ts";
 import type { Answer } from "./backend.ts";
-import { asLockError } from "./errors.ts";
+import { asLockError, type LockError } from "./errors.ts";
 import * as report from "./report.ts";
 import type { Client, Wish } from "./wish.ts";
 
@@ -26,32 +27,76 @@ export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | 
   }
 }
 
-/** Waits for the store's answer, no longer than the entry could live. One promise and one timer: there is one for each release. */
+/** Waits for the store's answer, no longer than the entry could live. */
 function answered(leaver: Leaver, heldSince: number, answer: Promise<boolean>): Promise<"released" | "gone"> {
-  const { client, wish, id } = leaver;
   return new Promise((resolve, reject) => {
-    let over = false;
-    const fail = (error: unknown): void => {
-      if (over) return;
-      over = true;
-      timer.cancel();
-      client.keeper.discard(wish.queue, id, wish.ttlMs);
-      ended(leaver, heldSince, "unknown");
-      reject(
-        asLockError(error, `the release of lock ${JSON.stringify(wish.name)}`, report.detailsOf(leaver)),
-      );
-    };
-    const timer = client.clock.after(wish.ttlMs, () => {
-      const text = "the store has not answered the release: the lock is free at the end of its ttl";
-      fail(report.errorOf(leaver, "LOCK_OUTCOME_UNKNOWN", text));
-    });
-    answer.then((removed) => {
-      if (over) return;
-      over = true;
-      timer.cancel();
-      resolve(ended(leaver, heldSince, removed ? "released" : "gone"));
-    }, fail);
+    const leaving = new Leaving(leaver, heldSince, resolve, reject);
+    leaver.client.keeper.await(leaving);
+    answer.then(
+      (removed) => leaving.answered(removed),
+      (error: unknown) => leaving.failed(error),
+    );
   });
+}
+
+/** A release whose answer is awaited: few objects and no timer of its own, since there is one for each release. */
+export class Leaving implements Due<Leaving> {
+  private readonly leaver: Leaver;
+  private readonly heldSince: number;
+  private readonly resolve: (outcome: "released" | "gone") => void;
+  private readonly reject: (error: LockError) => void;
+  private over = false;
+
+  // These belong to the keeper's agenda.
+  moment: Moment<Leaving> | null = null;
+  earlier: Leaving | null = null;
+  later: Leaving | null = null;
+
+  constructor(
+    leaver: Leaver,
+    heldSince: number,
+    resolve: (outcome: "released" | "gone") => void,
+    reject: (error: LockError) => void,
+  ) {
+    this.leaver = leaver;
+    this.heldSince = heldSince;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  /** How long an answer is worth waiting for. */
+  get withinMs(): number {
+    return this.leaver.wish.ttlMs;
+  }
+
+  answered(removed: boolean): void {
+    if (this.isOver()) return;
+    this.resolve(ended(this.leaver, this.heldSince, removed ? "released" : "gone"));
+  }
+
+  failed(error: unknown): void {
+    if (this.isOver()) return;
+    const { leaver } = this;
+    const { client, wish, id } = leaver;
+    client.keeper.discard(wish.queue, id, wish.ttlMs);
+    ended(leaver, this.heldSince, "unknown");
+    const what = `the release of lock ${JSON.stringify(wish.name)}`;
+    this.reject(asLockError(error, what, report.detailsOf(leaver)));
+  }
+
+  /** No answer has come in time. */
+  late(): void {
+    const text = "the store has not answered the release: the lock is free at the end of its ttl";
+    this.failed(report.errorOf(this.leaver, "LOCK_OUTCOME_UNKNOWN", text));
+  }
+
+  /** Whether it was settled before; from now on it is. */
+  private isOver(): boolean {
+    const { over } = this;
+    this.over = true;
+    this.leaver.client.keeper.heard(this);
+    return over;
+  }
 }
 
 function ended<Outcome extends "released" | "gone" | "unknown">(

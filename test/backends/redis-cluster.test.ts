@@ -1,5 +1,8 @@
 /** The Redis backend on a cluster of three primaries. */
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Cluster } from "ioredis";
+import { Cluster as Cluster5 } from "ioredis-5";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { slotOf } from "../../src/backends/redis/keys.ts";
 import { redisBackend } from "../../src/backends/redis/index.ts";
@@ -26,6 +29,44 @@ for (const library of ["ioredis", "redis"] as const) {
     interleavings: 50,
   });
 }
+
+// While a node connects, ioredis cannot ask it how the cluster is: it gives up and begins anew, each time after a longer pause.
+it.each([
+  { version: 5, Client: Cluster5 },
+  { version: 6, Client: Cluster },
+])(
+  "a client of ioredis $version is ready at its first try",
+  async ({ Client }) => {
+    const options = {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      retryDelayOnFailover: 0,
+      slotsRefreshTimeout: 30_000,
+      redisOptions: { autoResendUnfulfilledCommands: false, connectTimeout: 30_000 },
+    };
+    // Which node it asks is chance, and one of the three is connected: so many do not all find that one.
+    const clients = Array.from({ length: 16 }, () => {
+      const client = new Client([{ host: "127.0.0.1", port: cluster.ports[0] ?? 0 }], options);
+      client.on("error", () => {});
+      return client;
+    });
+    let starts = 0;
+    const backends = clients.map((client) => {
+      client.on("connecting", () => (starts += 1));
+      return redisBackend({ client, prefix: "first:", deadlineMs: 30_000 });
+    });
+    try {
+      const ready = clients.map((client) => once(client, "ready"));
+      const answers = backends.map((backend) => backend.list("any"));
+      await Promise.all([...ready, ...answers]);
+      expect(starts).toBe(clients.length);
+    } finally {
+      await Promise.all(backends.map((backend) => backend.close()));
+      for (const client of clients) client.disconnect();
+    }
+  },
+  60_000,
+);
 
 describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (library) => {
   it("moves the queue of a lock while it is fought for, and nobody holds twice", async () => {

@@ -16,9 +16,10 @@ import { readInfo } from "../../src/backends/redis/health.ts";
 import type { Link } from "../../src/backends/redis/link.ts";
 import { Outbox } from "../../src/backends/redis/outbox.ts";
 import { packEntry, packOwner, readMessage, readRecord } from "../../src/backends/redis/records.ts";
+import { Renewals } from "../../src/backends/redis/renewals.ts";
 import { ServerClock, ServerClocks } from "../../src/backends/redis/server-clock.ts";
 import { readRedisUrl } from "../../src/backends/redis/url.ts";
-import type { NewEntry } from "../../src/core/backend.ts";
+import type { NewEntry, Renewed } from "../../src/core/backend.ts";
 import type { LockError } from "../../src/core/errors.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
@@ -288,6 +289,66 @@ describe("the outbox", () => {
     return { link, clock, outbox, said, remove, append };
   }
 
+  /** Renews entries "0", "1", …, each in a queue of its own, and says what came of it. */
+  function renew(outbox: Outbox, ttls: readonly number[], waiting: readonly string[] = []) {
+    const renewals = ttls.map((ttlMs, place) => ({
+      queue: `q${place}`,
+      id: `${place}`,
+      seq: 7n,
+      ttlMs,
+    }));
+    const known = new KeyNames("p:", false);
+    return new Promise<readonly Renewed[]>((resolve) => {
+      new Renewals(renewals, outbox, (queue) => known.of(queue), resolve).send((id) => waiting.includes(id));
+    });
+  }
+
+  it("sends renewals of one ttl as one call, and asks again for those that are not alone", async () => {
+    const { link, outbox, remove, append } = setUp();
+    const renewed = renew(outbox, [1_000, 1_000, 1_000.5, 2_000, 1_000], ["1"]);
+    append("late");
+    remove("x");
+    await settle();
+    const [first] = link.sent;
+    expect(first?.args.slice(2, 9)).toEqual(
+      ["p:{q1}", "p:{q1}:e", "p:{q1}:o", "p:{q1}:x"].concat("p:{q0}", "p:{q2}", "p:{q3}"),
+    );
+    expect(first?.args.slice(-6)).toEqual([
+      "r1\x007\x001000",
+      "k1000\x002\x000\x007 2\x007 ",
+      "k2000\x001\x003\x007 ",
+      "k1000\x001\x004\x007 ",
+      "alate\x001\x000\0w,1,,",
+      "dx\0",
+    ]);
+    first?.answer(["1", "0", 900, [2], [], [], "!LATE", 1]);
+    await settle();
+    const [, late, again] = link.sent;
+    expect(late?.args.slice(2, 5)).toEqual(["p:{a}", "p:{a}:e", "p:{a}:o"]);
+    expect(again?.args.slice(-1)).toEqual(["r2\x007\x001000"]);
+    again?.answer(["1", "0", -1]);
+    expect(await renewed).toEqual([
+      { outcome: "renewed", expiresInMs: 1_000 },
+      { outcome: "renewed", expiresInMs: 900 },
+      { outcome: "gone", evicted: true },
+      { outcome: "renewed", expiresInMs: 2_000 },
+      { outcome: "renewed", expiresInMs: 1_000 },
+    ]);
+  });
+
+  it("takes renewals for unknown whose answer says nothing, or does not come", async () => {
+    const { link, clock, outbox } = setUp();
+    const wrong = renew(outbox, [1_000, 1_000]);
+    await settle();
+    link.sent[0]?.answer(["1", "0", null]);
+    expect((await wrong).map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);
+    const late = renew(outbox, [1_000, 1_000]);
+    await settle();
+    await clock.advance(1_000);
+    expect((await late).map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);
+    expect(await renew(outbox, [])).toEqual([]);
+  });
+
   it("sends the calls of one tick together, and gives each its own answer", async () => {
     const { link, said, remove } = setUp();
     for (const id of ["a", "b", "c"]) remove(id);
@@ -323,6 +384,22 @@ describe("the outbox", () => {
     link.sent[0]?.answer(["1", "0", 1]);
     await settle();
     expect(said.length).toBe(1);
+  });
+
+  it("gives up a connection once, however many calls went by it", async () => {
+    const { link, clock, said, remove } = setUp();
+    for (const id of ["a", "b", "c"]) {
+      remove(id);
+      await settle();
+      await clock.advance(1);
+    }
+    await clock.advance(1_000);
+    expect([said.length, link.reconnects]).toEqual([3, 1]);
+    for (const id of ["d", "e"]) remove(id);
+    await settle();
+    link.sent[3]?.answer(["1", "0", "!READONLY a replica", "!READONLY a replica"]);
+    await settle();
+    expect([said.length, link.reconnects]).toEqual([5, 2]);
   });
 
   it("gives up what could not be sent, and never sends it", async () => {

@@ -186,6 +186,27 @@ describe("a release", () => {
     expect(released.error).toMatchObject({ code: "LOCK_OUTCOME_UNKNOWN", lock: "a" });
   });
 
+  it("that the store does not answer rejects after a ttl even if the client has been closed", async () => {
+    const { locks, clock, backend } = rig();
+    const lock = await locks.acquire("a", { ttl });
+    backend.hooks.remove = () => hanging();
+    const released = track(lock.release());
+    await locks.close();
+    await clock.advance(10_000);
+    expect(released.error).toMatchObject({ code: "LOCK_OUTCOME_UNKNOWN", lock: "a" });
+  });
+
+  it("has no timer of its own: there may be thousands under way", async () => {
+    const { locks, clock, backend } = rig();
+    const held = await Promise.all(Array.from({ length: 100 }, (_, index) => locks.acquire(`${index}`)));
+    const before = clock.timers;
+    backend.hooks.remove = () => hanging();
+    const released = held.map((lock) => track(lock.release()));
+    expect(clock.timers).toBeLessThanOrEqual(before + 1);
+    await clock.advance(60_000);
+    expect(released.map(({ status }) => status)).toEqual(held.map(() => "rejected"));
+  });
+
   it.each([
     ["rejects", () => Promise.reject(new Error("reset"))],
     [

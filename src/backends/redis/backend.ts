@@ -16,16 +16,7 @@ import type {
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
-import {
-  appendCall,
-  type Call,
-  evictCall,
-  keepCall,
-  listCall,
-  pruneCall,
-  removeCall,
-  renewCall,
-} from "./calls.ts";
+import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall } from "./calls.ts";
 import { queuesIn } from "./browse.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers, isSafeFromEviction, pushFinding, warnOfStep } from "./health.ts";
@@ -34,8 +25,9 @@ import { KeyNames, nameOfKey, type PlacedKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { Outbox } from "./outbox.ts";
 import { packEntry, packOwner, readList, wholeMs } from "./records.ts";
+import { Renewals } from "./renewals.ts";
 import { ServerClocks } from "./server-clock.ts";
-import { Appending, Asking, Renewals } from "./takers.ts";
+import { Appending, Asking } from "./takers.ts";
 
 /** What Redis promises: one server that keeps its data and its clock. What breaks that is listed. */
 export const redisTraits: Traits = {
@@ -150,14 +142,8 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
     return new Promise((resolve) => {
       this.#open();
-      const ask = (place: number, callOf: typeof renewCall): void => {
-        const renewal = renewals[place];
-        if (renewal === undefined) return;
-        const { queue, id, seq, ttlMs } = renewal;
-        this.#outbox.add(this.#keys.of(queue), callOf(id, seq, wholeMs(ttlMs)), all.taker(place));
-      };
-      const all = new Renewals(renewals.length, resolve, (place) => ask(place, renewCall));
-      renewals.forEach(({ id }, place) => ask(place, this.#hub.isWaiting(id) ? renewCall : keepCall));
+      const all = new Renewals(renewals, this.#outbox, (queue) => this.#keys.of(queue), resolve);
+      all.send((id) => this.#hub.isWaiting(id));
     });
   }
 

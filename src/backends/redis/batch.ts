@@ -1,6 +1,6 @@
 /** Calls that travel together, who gets their answers, and what has to confirm them; sending is left to outbox.ts. */
 import type { LockError } from "../../core/errors.ts";
-import { type Call, keysOfCall } from "./calls.ts";
+import type { Call } from "./calls.ts";
 import type { QueueKeys } from "./keys.ts";
 import { asText } from "./link.ts";
 
@@ -30,6 +30,8 @@ export class Batch {
   readonly keys: string[] = [];
   /** The calls, as scripts/calls.lua takes them. */
   readonly texts: string[] = [];
+  /** Where the keys of each of them begin. */
+  readonly starts: number[] = [];
   readonly takers: Taker[] = [];
   /** What all entries that it appends have in common; null while it appends none. */
   common: string | null = null;
@@ -51,6 +53,7 @@ export class Batch {
   }
 
   add({ queue, entries, order, evicted }: QueueKeys, { work, keys, text }: Call, taker: Taker): void {
+    this.starts.push(this.keys.length);
     this.work += work;
     this.keys.push(queue);
     if (keys > 1) this.keys.push(entries);
@@ -60,15 +63,22 @@ export class Batch {
     this.takers.push(taker);
   }
 
+  /** Adds a call about many queues, of which each gives one key. */
+  addRun(queues: readonly string[], { work, text }: Call, taker: Taker): void {
+    this.starts.push(this.keys.length);
+    this.work += work;
+    this.keys.push(...queues);
+    this.texts.push(text);
+    this.takers.push(taker);
+  }
+
   /** The append at this place alone, to be sent once more. */
   onlyAppend(place: number): Batch {
     const only = new Batch(this.key, this.slot, this.dueAt);
-    const [text = ""] = this.texts.slice(place, place + 1);
-    const start = this.texts.slice(0, place).reduce((sum, before) => sum + keysOfCall(before), 0);
     only.again = true;
     only.common = this.common;
-    only.keys.push(...this.keys.slice(start, start + keysOfCall(text)));
-    only.texts.push(text);
+    only.keys.push(...this.keys.slice(this.starts[place], this.starts[place + 1]));
+    only.texts.push(...this.texts.slice(place, place + 1));
     only.takers.push(...this.takers.slice(place, place + 1));
     return only;
   }

@@ -20,7 +20,7 @@ export const calls: Readonly<Record<CallName, Shape>> = {
   },
   remove: { letter: "d", keys: ["queue", "entries", "order"], args: ["id", "seq"] },
   evict: { letter: "e", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq"] },
-  keep: { letter: "k", keys: ["queue"], args: ["id", "seq", "ttlMs"] },
+  keep: { letter: "k", keys: ["queue"], args: ["ttlMs", "count", "owned"] },
   renew: { letter: "r", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq", "ttlMs"] },
   prune: { letter: "p", keys: ["queue", "entries", "order"], args: [] },
   list: { letter: "l", keys: ["queue", "entries"], args: [] },
@@ -51,9 +51,14 @@ export function evictCall(id: string, seq: bigint | undefined): Call {
   return { work: 5, keys: 4, text: `e${id}\0${seq ?? ""}` };
 }
 
-/** Extends the life of an entry that is alone in its queue: shorter than renewCall, which has to follow if it is not. */
-export function keepCall(id: string, seq: bigint, ttlMs: number): Call {
-  return { work: 1, keys: 1, text: `k${id}\0${seq}\0${ttlMs}` };
+/** What a queue begins with if this entry is alone in it. */
+export function ownOf(id: string, seq: bigint): string {
+  return `${id}\0${seq} `;
+}
+
+/** Extends the lives of entries that are alone in their queues, each of which gives one key; renewCall has to follow for the others. */
+export function keepCall(ttlMs: number, count: number, owned: string): Call {
+  return { work: count, keys: 1, text: `k${ttlMs}\0${count}\0${owned}` };
 }
 
 /** Extends the life of an entry. */
@@ -66,8 +71,3 @@ export const pruneCall: Call = { work: 5, keys: 3, text: "p" };
 
 /** Shows a queue. */
 export const listCall: Call = { work: 5, keys: 2, text: "l" };
-
-/** How many keys a call has that was sent as this text. */
-export function keysOfCall(text: string): number {
-  return Object.values(calls).find(({ letter }) => text.startsWith(letter))?.keys.length ?? 0;
-}

@@ -193,7 +193,7 @@ export class Hub {
 
   /** Whether an entry of this client is known to wait behind others. */
   isWaiting(id: string): boolean {
-    return this.#waiters.has(id);
+    return this.#waiters.size > 0 && this.#waiters.has(id);
   }
 
   /** An entry has left its queue, or is about to. */

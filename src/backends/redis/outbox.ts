@@ -23,8 +23,8 @@ import type { ServerClocks } from "./server-clock.ts";
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
 /**
- * How much work one script call carries at most, 64 appends or 320 renewals: while the server works on one batch, we prepare
- * the next, and nobody else waits for longer than a millisecond or so.
+ * How much work a script call has when nothing more is added to it, 64 appends or two runs of renewals: while the server works
+ * on one batch, we prepare the next, and nobody else waits for longer than a millisecond or so.
  */
 const mostWork = 320;
 
@@ -54,6 +54,7 @@ export class Outbox {
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
+  #gaveUpAt: number = Number.NEGATIVE_INFINITY;
 
   constructor(
     link: Link,
@@ -83,6 +84,12 @@ export class Outbox {
     const batch = this.#batchFor(keys.queue, keys.slot, common);
     batch.common ??= common;
     batch.add(keys, call, taker);
+  }
+
+  /** Adds a call about many queues of one slot; `queues` are their keys. */
+  addRun(slot: number, queues: readonly string[], call: Call, taker: Taker): void {
+    if (this.#closed) return taker.fail(closed());
+    this.#batchFor(queues[0] ?? "", slot, null).addRun(queues, call, taker);
   }
 
   #batchFor(key: string, slot: number, common: string | null): Batch {
@@ -141,7 +148,8 @@ export class Outbox {
     batch.listening = this.#listening();
     const until = this.#serverClocks.at(batch.slot, batch.dueAt) ?? 0;
     const script = withText ? callsScript : digest;
-    const words = [script, String(keys.length)].concat(keys, String(until), common ?? "", texts);
+    // Lists alone are joined several times as fast as lists and words.
+    const words = [script, String(keys.length)].concat(keys, [String(until), common ?? ""], texts);
     const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
     this.#sent.add(batch);
     this.#wakeAt(batch.dueAt);
@@ -188,7 +196,7 @@ export class Outbox {
     if (text === "LATE" && !batch.again && this.#clock.now() < batch.dueAt) {
       return this.#send(batch.onlyAppend(index), false);
     }
-    if (text.startsWith("READONLY")) this.#link.reconnect();
+    if (text.startsWith("READONLY")) this.#giveUp(batch);
     taker.fail(failureOf(text));
   }
 
@@ -200,8 +208,15 @@ export class Outbox {
     }
     this.#sendMissed();
     const failure = sentFailure(error);
-    if (failure.message.includes("READONLY")) this.#link.reconnect();
+    if (failure.message.includes("READONLY")) this.#giveUp(batch);
     batch.fail(failure);
+  }
+
+  /** Gives up the connection that a batch went by; once, however many went by it. */
+  #giveUp({ sentAt }: Batch): void {
+    if (sentAt <= this.#gaveUpAt) return;
+    this.#gaveUpAt = this.#clock.now();
+    this.#link.reconnect();
   }
 
   /** Once all that was sent has come back, sends what found the script missing again, so that calls keep their order. */
@@ -250,7 +265,7 @@ export class Outbox {
       this.#sent.delete(batch);
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // Nothing has come since it was sent: the connection may be dead without knowing it.
-      if (this.#lastAnswerAt < batch.sentAt) this.#link.reconnect();
+      if (this.#lastAnswerAt < batch.sentAt) this.#giveUp(batch);
       batch.fail(notAnswered(this.#deadlineMs));
     }
     this.#sendMissed();

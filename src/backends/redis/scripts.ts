@@ -13,9 +13,8 @@ end
 local function isLive(record)
   return string.match(record, '^%d+ (%d+)') * 1000 > nowUs
 end
-local function keep(queue, id, seq, ttlMs)
+local function keepOne(queue, own, ttlMs)
   local value = redis.call('GET', queue)
-  local own = id .. '\0' .. seq .. ' '
   if not value or string.sub(value, 1, #own) ~= own then return false end
   local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
   local expiry = laterMs + ttlMs
@@ -23,6 +22,15 @@ local function keep(queue, id, seq, ttlMs)
   life = text(expiry)
   redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
   return expiry - laterMs
+end
+local function keep(queue, ttlMs, count, owned)
+  local others = {}
+  local nextOwn = string.gmatch(owned, '[^%z]+%z%d+ ')
+  for place = 1, count do
+    local done, left = pcall(keepOne, KEYS[queue + place - 1], nextOwn(), ttlMs)
+    if not done or not left then others[#others + 1] = place end
+  end
+  return others
 end
 local function publish(channel, message)
   if string.byte(channel, -1) == 125 then
@@ -99,7 +107,7 @@ local function leaveQuickly(queue, entries, order, id, seq)
   return isLive(record) and 1 or 0
 end
 local function prolongQuickly(queue, entries, id, seq, ttlMs)
-  local left = keep(queue, id, seq, ttlMs)
+  local left = keepOne(queue, id .. '\0' .. seq .. ' ', ttlMs)
   if left then return left end
   local value = redis.call('GET', queue)
   local lasts = value and string.match(value, '^%z%d+ (%d+)')
@@ -508,8 +516,10 @@ for place = 3, #ARGV do
     call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
     done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
   elseif letter == 'k' then
-    call, keys, arguments = 'keep', 1, '^k([^%z]*)%z(%d+)%z(%d+)$'
-    done, result = pcall(keep, K[key], match(given, arguments))
+    call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'
+    local ttlMs, count, owned = match(given, arguments)
+    done, result = pcall(keep, key, ttlMs, count, owned)
+    keys = keys * count
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
     done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))

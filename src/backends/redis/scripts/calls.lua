@@ -26,8 +26,10 @@ for place = 3, #ARGV do
     call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
     done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
   elseif letter == 'k' then
-    call, keys, arguments = 'keep', 1, '^k([^%z]*)%z(%d+)%z(%d+)$'
-    done, result = pcall(keep, K[key], match(given, arguments))
+    call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'
+    local ttlMs, count, owned = match(given, arguments)
+    done, result = pcall(keep, key, ttlMs, count, owned)
+    keys = keys * count
   elseif letter == 'r' then
     call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
     done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))

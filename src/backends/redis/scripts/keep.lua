@@ -1,11 +1,14 @@
--- Purpose: extends the life of an entry that is alone in its queue, as most that are renewed are; never shortens it.
+-- Purpose: extends the lives of entries that are alone in their queues, as most that are renewed are; never shortens one.
 -- Keys: queue
--- Arguments: id, seq, ttlMs
--- Returns: what is left of its life in ms; false if it is not there, or not alone
+-- Arguments: ttlMs, count, owned
+-- Returns: which of them, counted from 1, are not there or not alone: they need the whole of a renewal
+--
+-- There is a queue for each entry, the first at this place among the keys. Owned is what the value of each queue begins with
+-- if its entry is alone there: "<id>\0<seq> ".
 
-local function keep(queue, id, seq, ttlMs)
+-- What is left of its life in ms; false if it is not there, or not alone.
+local function keepOne(queue, own, ttlMs)
   local value = redis.call('GET', queue)
-  local own = id .. '\0' .. seq .. ' '
   if not value or string.sub(value, 1, #own) ~= own then return false end
   local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
   local expiry = laterMs + ttlMs
@@ -13,4 +16,14 @@ local function keep(queue, id, seq, ttlMs)
   life = text(expiry)
   redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
   return expiry - laterMs
+end
+
+local function keep(queue, ttlMs, count, owned)
+  local others = {}
+  local nextOwn = string.gmatch(owned, '[^%z]+%z%d+ ')
+  for place = 1, count do
+    local done, left = pcall(keepOne, KEYS[queue + place - 1], nextOwn(), ttlMs)
+    if not done or not left then others[#others + 1] = place end
+  end
+  return others
 end

@@ -87,7 +87,7 @@ end
 
 -- Of one that is alone, or in a line whose keys live long enough.
 local function prolongQuickly(queue, entries, id, seq, ttlMs)
-  local left = keep(queue, id, seq, ttlMs)
+  local left = keepOne(queue, id .. '\0' .. seq .. ' ', ttlMs)
   if left then return left end
   local value = redis.call('GET', queue)
   local lasts = value and string.match(value, '^%z%d+ (%d+)')
