@@ -43,6 +43,7 @@ export class Node {
   /** What the server did not begin: sent again when all else is back, so that calls keep their order. */
   #missed: Batch[] = [];
   #admitted = false;
+  #mayLoad = true;
   /** Counts connections, so that an answer about an earlier one is known. */
   #connection = 0;
   #known: Known | null = null;
@@ -115,12 +116,10 @@ export class Node {
 
   async #admit(connection: number): Promise<void> {
     const { clock, quarantineMs } = this.#settings;
-    // A user that may not load scripts sends their text when it is asked for.
-    const loaded = [callsScript, ...shortScripts].map((script) =>
-      this.link.send("SCRIPT", ["LOAD", script]).catch(() => null),
-    );
+    this.#mayLoad = true;
+    const loaded = this.#load();
     const askedAt = clock.now();
-    const [identity] = await Promise.all([identify(this.link), ...loaded]);
+    const [identity] = await Promise.all([identify(this.link), loaded]);
     if (connection !== this.#connection || this.#closed) return;
     const now = clock.now();
     if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, now);
@@ -133,6 +132,15 @@ export class Node {
     this.#payDebts();
     this.flush();
     for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** A user that may not load scripts sends their text when it is asked for. */
+  async #load(): Promise<void> {
+    const scripts = [callsScript, ...shortScripts];
+    const refused = (): void => {
+      this.#mayLoad = false;
+    };
+    await Promise.all(scripts.map((script) => this.link.send("SCRIPT", ["LOAD", script]).catch(refused)));
   }
 
   #payDebts(): void {
@@ -167,7 +175,8 @@ export class Node {
     if (batch.short !== null && !inFull) return this.#sendShort(batch, batch.short, sentAt);
     const until = this.serverClock.at(batch.dueAt) ?? 0;
     const script = inFull ? callsScript : digest;
-    const words = [script, String(batch.keys.length), ...batch.keys, String(until), ...batch.args];
+    const { keys, letters, args } = batch;
+    const words = [script, String(keys.length), ...keys, String(until), letters, ...args];
     this.#sent.set(batch, sentAt);
     this.link.send(inFull ? "EVAL" : "EVALSHA", words).then(
       (reply) => this.#answered(batch, reply, sentAt),
@@ -227,8 +236,11 @@ export class Node {
 
   #failed(batch: Batch, error: unknown): void {
     this.#sent.delete(batch);
-    if (isScriptMissing(error)) this.#missed.push(batch);
-    else this.#fail(batch, sentFailure(error));
+    if (isScriptMissing(error)) {
+      // The first to notice it has them loaded again: it is then sent in full after that.
+      if (this.#missed.length === 0 && this.#mayLoad) void this.#load();
+      this.#missed.push(batch);
+    } else this.#fail(batch, sentFailure(error));
     this.#sendMissed();
   }
 
@@ -236,10 +248,9 @@ export class Node {
     if (this.#missed.length === 0 || this.#sent.size > 0) return;
     const missed = this.#missed;
     this.#missed = [];
-    if (this.isUp) for (const batch of missed) this.#send(batch, true);
-    else
-      for (const batch of missed)
-        this.#fail(batch, notConnected(this.#settings.deadlineMs, this.link.lastError));
+    for (const batch of missed)
+      if (this.isUp && !batch.isPast) this.#send(batch, true);
+      else this.#fail(batch, notConnected(this.#settings.deadlineMs, this.link.lastError));
     this.flush();
   }
 
