@@ -8,10 +8,9 @@ import type { LockError } from "../../core/errors.ts";
 import { failureOf, isScriptMissing, notAnswered, notConnected, sentFailure } from "../redis/failures.ts";
 import { asText, type Link } from "../redis/link.ts";
 import { ServerClock } from "../redis/server-clock.ts";
-import { countsFrom, identify, type Known } from "./admission.ts";
+import { Admission, identify } from "./admission.ts";
 import { Batch } from "./batch.ts";
 import { Debts } from "./debts.ts";
-import { redlockError } from "./failures.ts";
 import { callsScript } from "./scripts.ts";
 import { type Short, shortScripts } from "./short.ts";
 
@@ -19,6 +18,9 @@ const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
 /** How long to wait until a server is asked again who it is that did not say, in milliseconds. */
 const admissionPauseMs = 200;
+
+/** How often it is learnt what the clock of the server says, in milliseconds. */
+const learnMs = 50;
 
 /** How a node is set up. */
 export interface NodeSettings {
@@ -35,10 +37,11 @@ export class Node {
   readonly serverClock: ServerClock = new ServerClock();
   readonly #nodes: number;
   readonly #settings: NodeSettings;
+  readonly #admission: Admission;
   readonly #debts: Debts;
   /** What waits until the node is let in, in order. */
   #held: Batch[] = [];
-  /** What was sent and has neither been answered nor failed: its connection still works on it. */
+  /** What was sent and has neither been answered nor failed, and how many answers had come before: its connection still works on it. */
   readonly #sent = new Map<Batch, number>();
   /** What the server did not begin: sent again when all else is back, so that calls keep their order. */
   #missed: Batch[] = [];
@@ -46,9 +49,10 @@ export class Node {
   #mayLoad = true;
   /** Counts connections, so that an answer about an earlier one is known. */
   #connection = 0;
-  #known: Known | null = null;
-  #countsFrom: number = Number.POSITIVE_INFINITY;
-  #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
+  /** How many answers have come. */
+  #answers = 0;
+  /** When what the clock of the server says was last learnt. */
+  #learntAt: number = Number.NEGATIVE_INFINITY;
   #waiting: Array<() => void> = [];
   #closed = false;
 
@@ -58,6 +62,7 @@ export class Node {
     this.link = link;
     this.#nodes = nodes;
     this.#settings = settings;
+    this.#admission = new Admission(settings.clock, settings.quarantineMs);
     this.#debts = new Debts(settings.clock);
   }
 
@@ -89,14 +94,11 @@ export class Node {
 
   /** Why its votes do not count now, though it answers; null if they do. */
   get voidBecause(): LockError | null {
-    const leftMs = this.#countsFrom - this.#settings.clock.recent();
-    if (leftMs <= 0) return null;
-    const text = `it was restarted, and may have forgotten who holds: it counts again in ${Math.ceil(leftMs)} ms`;
-    return redlockError("LOCK_UNAVAILABLE", text);
+    return this.#admission.voidBecause;
   }
 
   #lost(): void {
-    if (this.#known !== null) this.#known = { ...this.#known, lastHeardAt: this.#settings.clock.now() };
+    this.#admission.lost();
     this.#admitted = false;
     this.#connection += 1;
   }
@@ -115,19 +117,14 @@ export class Node {
   }
 
   async #admit(connection: number): Promise<void> {
-    const { clock, quarantineMs } = this.#settings;
+    const { clock } = this.#settings;
     this.#mayLoad = true;
     const loaded = this.#load();
     const askedAt = clock.now();
     const [identity] = await Promise.all([identify(this.link), loaded]);
     if (connection !== this.#connection || this.#closed) return;
-    const now = clock.now();
-    if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, now);
-    this.#countsFrom = Math.max(
-      this.#countsFrom === Number.POSITIVE_INFINITY ? now : this.#countsFrom,
-      countsFrom(identity, this.#known, now, quarantineMs),
-    );
-    this.#known = { runId: identity.runId, lastHeardAt: now };
+    if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, clock.now());
+    this.#admission.learn(identity);
     this.#admitted = true;
     this.#payDebts();
     this.flush();
@@ -177,7 +174,7 @@ export class Node {
     const script = inFull ? callsScript : digest;
     const { keys, letters, args } = batch;
     const words = [script, String(keys.length), ...keys, String(until), letters, ...args];
-    this.#sent.set(batch, sentAt);
+    this.#sent.set(batch, this.#answers);
     this.link.send(inFull ? "EVAL" : "EVALSHA", words).then(
       (reply) => this.#answered(batch, reply, sentAt),
       (error: unknown) => this.#failed(batch, error),
@@ -185,7 +182,7 @@ export class Node {
   }
 
   #sendShort(batch: Batch, short: Short, sentAt: number): void {
-    this.#sent.set(batch, sentAt);
+    this.#sent.set(batch, this.#answers);
     this.link.send(short.command, short.words).then(
       (reply) => {
         if (short.read === null) return this.#answered(batch, reply, sentAt);
@@ -202,11 +199,9 @@ export class Node {
 
   #answeredShort(batch: Batch, answer: string | null): void {
     this.#sent.delete(batch);
+    this.#answers += 1;
     if (answer === null) this.#missed.push(batch);
-    else {
-      this.#lastAnswerAt = this.#settings.clock.recent();
-      this.#take(batch, [answer]);
-    }
+    else this.#take(batch, [answer]);
     this.#sendMissed();
   }
 
@@ -217,12 +212,16 @@ export class Node {
   }
 
   #answered(batch: Batch, reply: unknown, sentAt: number): void {
-    const now = this.#settings.clock.now();
-    this.#lastAnswerAt = now;
     this.#sent.delete(batch);
+    this.#answers += 1;
     const [time, ...answers]: unknown[] = Array.isArray(reply) ? reply : [];
-    this.serverClock.learn(Number(asText(time)) / 1000, sentAt, now);
-    if (asText(answers[0]) === "!LATE") this.#late(batch, now);
+    const isLate = asText(answers[0]) === "!LATE";
+    // To read the clock at each answer costs a turn of the event loop each.
+    if (isLate || sentAt - this.#learntAt >= learnMs) {
+      this.#learntAt = this.#settings.clock.now();
+      this.serverClock.learn(Number(asText(time)) / 1000, sentAt, this.#learntAt);
+    }
+    if (isLate) this.#late(batch, this.#learntAt);
     else this.#take(batch, answers);
     this.#sendMissed();
   }
@@ -257,8 +256,8 @@ export class Node {
   /** The deadline of a batch has passed. */
   expire(batch: Batch): void {
     if (batch.isHeard(this.index)) return;
-    const sentAt = this.#sent.get(batch);
-    if (sentAt === undefined) {
+    const before = this.#sent.get(batch);
+    if (before === undefined) {
       this.#held = this.#held.filter((held) => held !== batch);
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // One that hangs while it connects would do so for ever.
@@ -266,7 +265,7 @@ export class Node {
       return this.#fail(batch, notConnected(this.#settings.deadlineMs, this.link.lastError));
     }
     // Nothing has come since it was sent: the connection may be dead without knowing it.
-    if (this.#lastAnswerAt < sentAt) this.link.reconnect();
+    if (this.#answers === before) this.link.reconnect();
     this.#fail(batch, notAnswered(this.#settings.deadlineMs));
   }
 
