@@ -126,3 +126,51 @@ describe("an entry of an earlier attempt", () => {
     expect(await asked).toMatchObject({ ahead: { nearest: { expiresInMs: 0 } } });
   });
 });
+
+describe("a node that has missed an extension", () => {
+  /** A lock that is held on three nodes, of which two have just extended it, or one. */
+  async function extending(extended: number) {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const asked = backend.append("a", entry);
+    await settle();
+    for (const node of nodes) node.last().answer(said("+"));
+    const seq = (await asked)?.self.seq ?? 0n;
+    const renewed = backend.renew([{ queue: "a", id: entry.id, seq, ttlMs: 10_000 }]);
+    await settle();
+    for (const node of nodes.slice(0, extended)) node.last().answer(said("+10000"));
+    await settle();
+    return { backend, nodes, seq, renewed };
+  }
+
+  const repairs = (node: HandNode | undefined): number =>
+    (node?.sent ?? []).filter(({ words }) => words[5] === "f").length;
+
+  it("gets it again when a majority has extended it, and not before", async () => {
+    const { nodes, renewed } = await extending(1);
+    nodes[2]?.last().answer(said("0"));
+    await settle();
+    expect(repairs(nodes[2]), "one of three is no majority").toBe(0);
+    nodes[1]?.last().answer(said("+10000"));
+    expect(await renewed).toEqual([{ outcome: "renewed", expiresInMs: 9_999 }]);
+    await settle();
+    expect(nodes.map(repairs)).toEqual([0, 0, 1]);
+  });
+
+  it("does not get it if no majority has extended it", async () => {
+    const { nodes, renewed } = await extending(1);
+    for (const node of nodes.slice(1)) node.last().answer(said("0"));
+    expect(await renewed).toEqual([{ outcome: "gone" }]);
+    await settle();
+    expect(nodes.map(repairs)).toEqual([0, 0, 0]);
+  });
+
+  it("does not get it after it was released: nobody would free it there", async () => {
+    const { backend, nodes, renewed, seq } = await extending(2);
+    expect(await renewed).toMatchObject([{ outcome: "renewed" }]);
+    void backend.remove("a", entry.id, false, seq);
+    await settle();
+    nodes[2]?.sent[1]?.answer(said("0"));
+    await settle();
+    expect(repairs(nodes[2])).toBe(0);
+  });
+});
