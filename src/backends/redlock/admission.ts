@@ -18,7 +18,7 @@ export interface Identity {
 }
 
 /** What was known of the node before: which run it was, and when it was last heard. */
-export interface Known {
+interface Known {
   readonly runId: string;
   readonly lastHeardAt: number;
 }
@@ -51,7 +51,7 @@ async function syncsAlways(link: Link): Promise<boolean> {
  * one longest ttl after that. The server tells how long it has been up by a clock that may step: where we have heard it
  * ourselves in its last run, it cannot have been up for longer than since then.
  */
-export function countsFrom(
+function countsFrom(
   identity: Identity,
   known: Known | null,
   now: number,
