@@ -174,3 +174,23 @@ describe("a node that has missed an extension", () => {
     expect(repairs(nodes[2])).toBe(0);
   });
 });
+
+it("a node that has forgotten the scripts gets them again, once, and then what it missed, in order", async () => {
+  const { backend, nodes } = await open(1, { fencing: true });
+  const [node] = nodes;
+  const loads = node?.loads ?? 0;
+  const asked = [backend.append("a", entry), backend.append("b", { ...entry, id: "two" })];
+  await settle();
+  asked.push(backend.append("c", { ...entry, id: "three" }));
+  await settle();
+  expect(node?.sent.map(({ command }) => command)).toEqual(["EVALSHA", "EVALSHA"]);
+  for (const { fail } of node?.sent.slice() ?? []) fail(new Error("NOSCRIPT No matching script."));
+  await settle();
+  expect(node?.loads).toBe(2 * loads);
+  expect(node?.sent.slice(2).map(({ command, words }) => [command, words[1]])).toEqual([
+    ["EVAL", "3"],
+    ["EVAL", "2"],
+  ]);
+  for (const { answer } of node?.sent.slice(2) ?? []) answer(said("*"));
+  expect((await Promise.all(asked)).map((snapshot) => snapshot?.self.id)).toEqual(["one", "two", "three"]);
+});

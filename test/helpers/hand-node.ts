@@ -9,6 +9,7 @@ export interface Sent {
   readonly command: string;
   readonly words: readonly string[];
   answer(reply: unknown): void;
+  fail(error: Error): void;
 }
 
 /** What the clocks of the nodes say, in milliseconds. */
@@ -22,6 +23,8 @@ export class HandNode implements Link {
   isReady: boolean;
   readonly lastError = null;
   readonly sent: Sent[] = [];
+  /** How often a script was loaded. */
+  loads = 0;
   readonly #upSeconds: number;
   #onReady = (): void => {};
 
@@ -52,9 +55,12 @@ export class HandNode implements Link {
       ];
       return Promise.resolve(`${info.join("\r\n")}\r\n`);
     }
-    if (command === "SCRIPT") return Promise.resolve("");
-    return new Promise((resolve) => {
-      this.sent.push({ command, words, answer: resolve });
+    if (command === "SCRIPT") {
+      this.loads += 1;
+      return Promise.resolve("");
+    }
+    return new Promise((resolve, reject) => {
+      this.sent.push({ command, words, answer: resolve, fail: reject });
     });
   }
   sendToAll(): Promise<readonly unknown[]> {
