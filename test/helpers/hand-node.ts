@@ -8,8 +8,8 @@ import { ManualClock } from "../../src/testing/manual-clock.ts";
 export interface Sent {
   readonly command: string;
   readonly words: readonly string[];
-  answer(reply: unknown): void;
-  fail(error: Error): void;
+  readonly answer: (reply: unknown) => void;
+  readonly fail: (error: Error) => void;
 }
 
 /** What the clocks of the nodes say, in milliseconds. */

@@ -51,12 +51,7 @@ async function syncsAlways(link: Link): Promise<boolean> {
  * one longest ttl after that. The server tells how long it has been up by a clock that may step: where we have heard it
  * ourselves in its last run, it cannot have been up for longer than since then.
  */
-function countsFrom(
-  identity: Identity,
-  known: Known | null,
-  now: number,
-  quarantineMs: number,
-): number {
+function countsFrom(identity: Identity, known: Known | null, now: number, quarantineMs: number): number {
   if (quarantineMs === 0 || identity.keeps) return now;
   if (known !== null && known.runId !== "" && known.runId === identity.runId) return now;
   const upMs = known === null ? identity.upMs : Math.min(identity.upMs, now - known.lastHeardAt);
