@@ -184,13 +184,12 @@ class Acquisition implements Question {
   #store(token: bigint, tries: number): void {
     const { key, id } = this.#asked;
     this.#lifeMs = Number.POSITIVE_INFINITY;
-    let over = false;
     const ballot = new Ballot(this.#fleet.nodes, {
       against: "impossible",
       read: (answer, node, counts) => {
         const said = answer.slice(1);
         if (answer.startsWith("+")) {
-          if (counts && !over) this.#lifeMs = Math.min(this.#lifeMs, leftMs(said));
+          if (counts) this.#lifeMs = Math.min(this.#lifeMs, leftMs(said));
           return "yes";
         }
         if (answer.startsWith("=")) {
@@ -201,7 +200,6 @@ class Acquisition implements Question {
         return "no";
       },
       decided: ({ tally }) => {
-        over = true;
         if (tally.verdict === "reached") this.#conclude(token);
         else if (tries > 1 && this.#highest >= token) this.#store(this.#nextToken(), tries - 1);
         else this.#giveUp(ballot);
