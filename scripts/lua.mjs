@@ -32,7 +32,7 @@ const recipes = [
   },
   {
     backend: "redlock",
-    first: ["values", "acquire", "store", "remove"],
+    first: ["values", "acquire", "take", "store", "remove", "release"],
     shared: [],
     whenNeeded: ["renew", "repair", "evict", "look"],
     last: ["calls"],
@@ -40,10 +40,14 @@ const recipes = [
       {
         name: "acquire",
         made: ["values", "acquire"],
-        end: "return { nowUs, acquire(KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], '1') }\n",
+        end: "local result = acquire(KEYS[2], ARGV[1], ARGV[2])\nkeepCounter()\nreturn { nowUs, result }\n",
       },
-      { name: "store", made: ["values", "store"], end: "return store(KEYS[2], ARGV[1], ARGV[2])\n" },
-      { name: "release", made: ["release"], end: "" },
+      {
+        name: "store",
+        made: ["values", "store"],
+        end: "local result = store(KEYS[2], ARGV[1], ARGV[2])\nkeepCounter()\nreturn result\n",
+      },
+      { name: "free", made: ["free"], end: "" },
     ],
   },
 ];

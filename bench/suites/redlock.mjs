@@ -1,12 +1,12 @@
 /**
  * Locks on five independent Redis servers: holdfast with and without tokens, against the libraries of Node.js, and against
  * the least that could do it on the same client: SET NX PX on all, decided at the third answer, and a script that releases.
- * The same on bare sockets shows what the client takes.
+ * The same on bare sockets shows what the client takes, and the same in batches what can be had with many under way.
  */
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
-import { connect as connectSocket } from "node:net";
 import { drainFleet } from "../fleet.mjs";
+import { bareQuorum, leastQuorum, majority, releaseIfMine } from "../redlock-bounds.mjs";
 import { idle, pairMicros } from "../workloads.mjs";
 import { startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { throughputAfter } from "./redis.mjs";
@@ -23,8 +23,6 @@ const load = createRequire(import.meta.url);
 const nodes = 5;
 const quorum = 3;
 const ttlMs = 10_000;
-const releaseIfMine =
-  "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
 /** Connections of ioredis, the same for all contenders. */
 function connections(/** @type {Context} */ { ports }, options = {}) {
@@ -87,9 +85,9 @@ export const suite = {
         return {
           request: async (name, run) => {
             const value = randomBytes(16).toString("hex");
-            await majority(clients, (client) => client.set(name, value, "PX", ttlMs, "NX"), "OK");
+            await majority(quorum, clients, (client) => client.set(name, value, "PX", ttlMs, "NX"), "OK");
             await run();
-            await majority(clients, (client) => client.evalsha(digest, 1, name, value), 1);
+            await majority(quorum, clients, (client) => client.evalsha(digest, 1, name, value), 1);
           },
         };
       },
@@ -98,7 +96,13 @@ export const suite = {
       name: "set-nx on bare sockets",
       measurements: [],
       fullOnly: ["pairs"],
-      open: openBare,
+      open: ({ ports }) => bareQuorum(ports, quorum, ttlMs),
+    },
+    {
+      name: "least-batch",
+      measurements: [],
+      fullOnly: ["pairs"],
+      open: (context) => leastQuorum(connections(context), quorum, ttlMs),
     },
     {
       // No drain, as for its fork: attempts in vain are in the way of one another until their ttl ends, and again then.
@@ -176,6 +180,11 @@ export const suite = {
   ratios: {
     ...ratiosOf("holdfast", ""),
     ...ratiosOf("holdfast, with tokens", "_fenced"),
+    least_batch_pairs_256_vs_best_peer: { fullOnly: true, ...ratio("least-batch", "pairs_256", peers) },
+    least_batch_cpu_per_pair_256_vs_best_peer: {
+      fullOnly: true,
+      ...ratio("least-batch", "cpu_us_per_pair_256", peers),
+    },
     // The other two do not come to an end.
     drain_4x8_vs_best_peer: ratio("holdfast", "drain_ms_4x8", [
       "redlock@4",
@@ -233,72 +242,6 @@ function byAcquire(redlock) {
       await lock.release();
     },
   };
-}
-
-/** The floor without a client: one line of text for each answer is all that it reads. @param {Context} context @returns {Promise<Subject>} */
-async function openBare({ ports }) {
-  const sockets = ports.map(bareSocket);
-  const digests = await Promise.all(sockets.map((send) => send(words("SCRIPT", "LOAD", releaseIfMine))));
-  const digest = digests[0]?.split("\r\n")[1] ?? "";
-  return {
-    request: async (name, run) => {
-      const value = randomBytes(16).toString("hex");
-      const set = words("SET", name, value, "PX", String(ttlMs), "NX");
-      await majority(sockets, (send) => send(set), "+OK\r\n");
-      await run();
-      const release = words("EVALSHA", digest, "1", name, value);
-      await majority(sockets, (send) => send(release), ":1\r\n");
-    },
-  };
-}
-
-/** A command as it travels. @param {readonly string[]} parts */
-function words(...parts) {
-  return `*${parts.length}\r\n${parts.map((part) => `$${part.length}\r\n${part}\r\n`).join("")}`;
-}
-
-/** Sends commands one after the other; an answer is one line, or a text of a given length. @param {number} port */
-function bareSocket(port) {
-  /** @type {((answer: string) => void)[]} */
-  const asked = [];
-  let heard = "";
-  const socket = connectSocket({ port, host: "127.0.0.1", noDelay: true });
-  socket.setEncoding("latin1");
-  socket.on("data", (/** @type {string} */ text) => {
-    heard += text;
-    for (;;) {
-      const [answer] = /^(?:\$\d+\r\n)?[^\r]*\r\n/.exec(heard) ?? [];
-      if (answer === undefined) return;
-      heard = heard.slice(answer.length);
-      asked.shift()?.(answer);
-    }
-  });
-  return (/** @type {string} */ command) =>
-    new Promise((/** @type {(answer: string) => void} */ resolve) => {
-      asked.push(resolve);
-      socket.write(command, "latin1");
-    });
-}
-
-/**
- * Resolves when a majority has given this answer; the others are not waited for.
- * @template Client
- * @param {readonly Client[]} clients
- * @param {(client: Client) => Promise<unknown>} call
- * @param {unknown} wanted
- */
-function majority(clients, call, wanted) {
-  return new Promise((resolve, reject) => {
-    let [yes, no] = [0, 0];
-    for (const client of clients) {
-      call(client).then((answer) => {
-        if (answer === wanted) yes += 1;
-        else no += 1;
-        if (yes === quorum) resolve(undefined);
-        if (no === quorum) reject(new Error("busy"));
-      }, reject);
-    }
-  });
 }
 
 /** @param {string} contender @param {string} suffix */

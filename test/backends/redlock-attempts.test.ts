@@ -1,113 +1,7 @@
 /** Attempts of the Redlock backend on nodes whose answers are given by hand: what is decided when, and what is sent after what. */
 import { describe, expect, it } from "vitest";
-import type { NewEntry } from "../../src/core/backend.ts";
-import { RedlockBackend } from "../../src/backends/redlock/backend.ts";
-import type { Link } from "../../src/backends/redis/link.ts";
-import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
-
-/** A command that a node was sent, and how to answer it. */
-interface Sent {
-  readonly command: string;
-  readonly words: readonly string[];
-  answer(reply: unknown): void;
-}
-
-/** What the clocks of the nodes say, in milliseconds. */
-const nodeMs = 1_794_800_000_000;
-
-/** A node that answers nothing by itself but who it is. */
-class HandNode implements Link {
-  readonly library = "ioredis";
-  readonly cluster = false;
-  readonly inOrder = true;
-  isReady: boolean;
-  readonly lastError = null;
-  readonly sent: Sent[] = [];
-  readonly #upSeconds: number;
-  #onReady = (): void => {};
-
-  constructor(upSeconds: number, isReady: boolean) {
-    this.#upSeconds = upSeconds;
-    this.isReady = isReady;
-  }
-
-  /** The connection stands, if it did not. */
-  connect(): void {
-    this.isReady = true;
-    this.#onReady();
-  }
-
-  canSend(): boolean {
-    return true;
-  }
-  start(onReady: () => void): void {
-    this.#onReady = onReady;
-    if (this.isReady) onReady();
-  }
-  send(command: string, words: readonly string[]): Promise<unknown> {
-    if (command === "INFO") {
-      const info = [
-        "run_id:abc",
-        `uptime_in_seconds:${this.#upSeconds}`,
-        `server_time_usec:${nodeMs * 1000}`,
-      ];
-      return Promise.resolve(`${info.join("\r\n")}\r\n`);
-    }
-    if (command === "SCRIPT") return Promise.resolve("");
-    return new Promise((resolve) => {
-      this.sent.push({ command, words, answer: resolve });
-    });
-  }
-  sendToAll(): Promise<readonly unknown[]> {
-    return Promise.resolve([]);
-  }
-  sendTo(): Promise<unknown> {
-    return Promise.resolve(null);
-  }
-  nodeOf(): undefined {
-    return undefined;
-  }
-  listen(): never {
-    throw new Error("nobody can listen here");
-  }
-  reconnect(): void {}
-  async close(): Promise<void> {}
-
-  /** The last command that it was sent. */
-  last(): Sent {
-    const last = this.sent.at(-1);
-    if (last === undefined) throw new Error("nothing was sent");
-    return last;
-  }
-}
-
-const entry: NewEntry = {
-  id: "one",
-  owner: { client: "c", host: "h", pid: 1 },
-  mode: "write",
-  weight: 1,
-  ttlMs: 10_000,
-};
-
-/** A backend on so many nodes. Without tokens its attempts are plain SETs. The last node may be new, or not yet connected. */
-async function open(count: number, { fencing = false, lastUpSeconds = 1_000, lastIsReady = true } = {}) {
-  const nodes = Array.from({ length: count - 1 }, () => new HandNode(1_000, true));
-  nodes.push(new HandNode(lastUpSeconds, lastIsReady));
-  const places = nodes.map((link, index) => ({ label: `node ${index}`, link }));
-  const clock = new ManualClock();
-  const settings = { prefix: "lock:", deadlineMs: 1_000, quarantineMs: 60_000, fencing, clock };
-  const backend = new RedlockBackend(places, settings);
-  await backend.ready();
-  return { backend, nodes, clock };
-}
-
-/** The token that is proposed: 20 ms more than what the clocks of the nodes say. */
-const proposed = (nodeMs + 20) * 1000;
-
-/** An answer of a script, which says what time it is. */
-function said(answer: string): readonly unknown[] {
-  return [String(nodeMs * 1000), answer];
-}
+import { settle } from "../../src/testing/manual-clock.ts";
+import { entry, open, proposed, said } from "../helpers/hand-node.ts";
 
 const theirs = "somebody";
 
@@ -134,13 +28,7 @@ describe("an attempt", () => {
     expect((await first)?.ahead.count).toBe(1);
     await settle();
     expect([a?.sent.length, b?.sent.length], "nothing to take back there").toEqual([2, 2]);
-    expect(slow?.last().words.slice(4), "told to let go of it").toEqual([
-      expect.any(String),
-      "d",
-      "one",
-      "",
-      "0",
-    ]);
+    expect(slow?.last().words.slice(5), "told to let go of it").toEqual(["d", "one", "", "0"]);
     const second = backend.append("a", entry);
     await settle();
     expect(
@@ -148,7 +36,7 @@ describe("an attempt", () => {
       "the next attempt waits",
     ).toEqual(["PTTL", "PTTL", "EVALSHA"]);
     slow?.sent[0]?.answer(null);
-    slow?.last().answer(["1794800000000000", 1]);
+    slow?.last().answer(said("*"));
     await settle();
     expect(nodes.map((node) => node.last().command)).toEqual(["SET", "SET", "SET"]);
     for (const node of nodes) node.last().answer(null);
@@ -200,7 +88,7 @@ describe("an attempt with a token", () => {
     const { backend, nodes } = await open(3, { fencing: true });
     const asked = backend.append("a", entry);
     await settle();
-    expect(nodes.map((node) => node.last().words[6])).toEqual(nodes.map(() => String(proposed)));
+    for (const node of nodes) expect(node.last().words[4]).toContain(`\0t${proposed}\0`);
     nodes[0]?.last().answer(said("+"));
     nodes[2]?.last().answer(said("+"));
     expect(await asked).toMatchObject({ self: { seq: BigInt(proposed) } });
@@ -221,7 +109,7 @@ describe("an attempt with a token", () => {
     expect(await asked).toMatchObject({ self: { seq: BigInt(known + 1) } });
     void backend.append("b", { ...entry, id: "two" });
     await settle();
-    expect(nodes[1]?.last().words[6]).toBe(String(known + 2));
+    expect(nodes[1]?.last().words[4]).toContain(`\0t${known + 2}\0`);
   });
 
   it("does not count who may have forgotten a larger one, though a majority has the lock", async () => {

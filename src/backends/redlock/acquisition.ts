@@ -11,14 +11,15 @@
  */
 import type { Clock, Timer } from "../../core/clock.ts";
 import { marginMs } from "../../core/keeper.ts";
-import { Ballot } from "./ballot.ts";
+import { Ballot, type Question } from "./ballot.ts";
 import { redlockError, tooFew } from "./failures.ts";
 import type { Fleet } from "./fleet.ts";
 import { type Holder, holderOf } from "./holder.ts";
+import { type Leftover, letGo } from "./leftovers.ts";
 import type { Node } from "./node.ts";
-import { lifeOf, type Vote } from "./quorum.ts";
+import type { Vote } from "./quorum.ts";
 import { storeToken, takeFenced, takePlain } from "./short.ts";
-import { leftMs, readLook } from "./values.ts";
+import { leftMs, readLook, valueOf } from "./values.ts";
 
 /** What is asked for. */
 export interface Asked {
@@ -35,13 +36,7 @@ export interface Asked {
 export type Outcome =
   | { readonly kind: "granted"; readonly seq: bigint; readonly lifeMs: number }
   /** Without a holder, nobody seems to have it: several tried at once, or it is just being released. */
-  | {
-      readonly kind: "busy";
-      readonly holder: Holder | null;
-      readonly highest: bigint;
-      /** Resolves when nothing of this attempt is in the way of the next. */
-      readonly over: Promise<void>;
-    };
+  | { readonly kind: "busy"; readonly holder: Holder | null; readonly highest: bigint };
 
 /** How often a token that turned out to be too low is raised. */
 const storeTries = 3;
@@ -49,68 +44,60 @@ const storeTries = 3;
 /** How much of the ttl nodes may take to answer. */
 const patience = 0.25;
 
-/** Tries once. Rejects with LOCK_UNAVAILABLE if too few nodes could vote, or too late. */
-export function acquire(fleet: Fleet, clock: Clock, asked: Asked): Promise<Outcome> {
-  return new Promise((resolve, reject) => {
-    new Acquisition(fleet, clock, asked, resolve, reject).take();
-  });
-}
-
 /**
- * Tells nodes to let go of what they may have of an attempt. Nobody held it: nobody is told. Resolves when each that is
- * there has done it, or is not waited for any more: the next attempt of the same id must not be hit by it.
+ * Tries once. Rejects with LOCK_UNAVAILABLE if too few nodes could vote, or too late. What it could not keep is told
+ * before: it may be in the way of the next attempt of the same id.
  */
-function letGo(fleet: Fleet, nodes: readonly Node[], key: string, id: string): Promise<void> {
-  return new Promise((resolve) => {
-    const owed = { key, id, seq: "" };
-    let left = 0;
-    const done = (): void => {
-      left -= 1;
-      if (left === 0) resolve();
-    };
-    for (const node of nodes) if (node.isUp) left += 1;
-    if (left === 0) resolve();
-    for (const node of nodes) {
-      // One that is just connecting may still have the attempt before it: it hears this after that.
-      const over = node.isUp ? done : (): void => {};
-      fleet.callOne(node, "remove", [key], [id, "", "0"], { owed, answered: over, failed: over });
-    }
+export function acquire(
+  fleet: Fleet,
+  clock: Clock,
+  asked: Asked,
+  left: (leftover: Leftover) => void,
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    new Acquisition(fleet, clock, asked, { resolve, reject, left }).take();
   });
 }
 
-class Acquisition {
+/** Who is told how an attempt ends. */
+interface Told {
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+  readonly left: (leftover: Leftover) => void;
+}
+
+class Acquisition implements Question {
+  readonly against = "impossible";
   readonly #fleet: Fleet;
   readonly #clock: Clock;
   readonly #asked: Asked;
-  readonly #resolve: (outcome: Outcome) => void;
-  readonly #reject: (error: unknown) => void;
+  readonly #told: Told;
   readonly #sentAt: number;
-  readonly #others: Holder[] = [];
+  #others: Holder[] | null = null;
   /** How many nodes have our value with the number that we asked for. */
   #stored = 0;
-  /** The nodes that had our value already, of an earlier attempt, and the largest token that it had there. */
-  readonly #found = new Set<Node>();
+  /** How many had our value already, of an earlier attempt, and the largest token that it had there; and a bit for each. */
+  #found = 0;
+  #foundBits = 0;
   #foundToken = 0n;
-  #granted = false;
-  #lives: number[] = [];
+  /** A bit for each node that has said that somebody else has it: there is nothing to let go of. */
+  #refusedBits = 0;
+  /** For how long each of those lasts that agreed in time: the shortest life. */
+  #lifeMs: number;
+  #taken = false;
+  #granted: bigint | null = null;
+  /** Nodes that have our value under another number than the token that was to be stored, and that number. */
+  #astray: Map<Node, string> | null = null;
   #highest = 0n;
   #ballot: Ballot | null = null;
   #timer: Timer | null = null;
-  /** The nodes that have said that somebody else has it: there is nothing to let go of. */
-  readonly #refused = new Set<Node>();
 
-  constructor(
-    fleet: Fleet,
-    clock: Clock,
-    asked: Asked,
-    resolve: (outcome: Outcome) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(fleet: Fleet, clock: Clock, asked: Asked, told: Told) {
     this.#fleet = fleet;
     this.#clock = clock;
     this.#asked = asked;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#told = told;
+    this.#lifeMs = asked.ttlMs;
     this.#sentAt = clock.recent();
   }
 
@@ -118,15 +105,12 @@ class Acquisition {
 
   take(): void {
     const { key, id, ttlMs, number, rest, fenced } = this.#asked;
-    const ballot = new Ballot(this.#fleet.nodes, {
-      against: "impossible",
-      read: (answer, node, counts) => this.#readTaken(answer, node, counts),
-      decided: (decided) => this.#taken(decided),
-    });
+    const ballot = new Ballot(this.#fleet.nodes, this);
     this.#ballot = ballot;
-    const short = (fenced ? takeFenced : takePlain)(key, id, ttlMs, number, rest);
-    const args = [id, String(ttlMs), String(number), rest, fenced ? "1" : "0"];
-    this.#fleet.call("acquire", [key], args, ballot, short);
+    const value = valueOf(id, number, rest);
+    const args = [value, String(ttlMs)] as const;
+    if (fenced) this.#fleet.call("acquire", [key], args, ballot, takeFenced(key, ...args));
+    else this.#fleet.call("take", [key], args, ballot, takePlain(key, id, ...args));
     if (ttlMs * patience < this.#fleet.deadlineMs) {
       const late = redlockError(
         "LOCK_OUTCOME_UNKNOWN",
@@ -136,46 +120,55 @@ class Acquisition {
     }
   }
 
-  #readTaken(answer: string, node: Node, counts: boolean): Vote {
+  read(answer: string, node: Node, counts: boolean): Vote {
+    if (answer === "+") {
+      if (counts) this.#stored += 1;
+      return "yes";
+    }
     const said = answer.slice(1);
     if (answer.startsWith("+")) {
       this.#learn(said);
-      if (counts && said === "") this.#stored += 1;
-      if (counts) this.#lives.push(this.#asked.ttlMs);
       return "yes";
     }
     if (answer.startsWith("=")) {
-      const [number = "0", pttl = "0"] = said.slice(1).split(" ");
-      this.#learn(number);
-      if (counts) this.#lives.push(leftMs(pttl));
-      this.#found.add(node);
-      if (said.startsWith("t") && BigInt(number) > this.#foundToken) this.#foundToken = BigInt(number);
-      if (this.#granted) this.#takeOut([node], number);
+      this.#find(said, node, counts);
       return "yes";
     }
     const other = readLook(said);
-    if (other !== null) this.#others.push(other);
-    this.#refused.add(node);
+    if (other !== null) (this.#others ??= []).push(other);
+    this.#refusedBits |= 1 << node.index;
     return "no";
   }
 
-  #learn(number: string): void {
-    if (number !== "" && BigInt(number) > this.#highest) this.#highest = BigInt(number);
+  /** A node has our value of an earlier attempt. */
+  #find(said: string, node: Node, counts: boolean): void {
+    const [number = "0", pttl = "0"] = said.slice(1).split(" ");
+    this.#learn(number);
+    // What comes late has no part in what was decided, but may have to be put right.
+    if (this.#granted !== null) return this.#putRight(node, number);
+    if (!counts || this.#taken) return;
+    this.#lifeMs = Math.min(this.#lifeMs, leftMs(pttl));
+    this.#found += 1;
+    this.#foundBits |= 1 << node.index;
+    if (said.startsWith("t") && BigInt(number) > this.#foundToken) this.#foundToken = BigInt(number);
   }
 
-  #taken(ballot: Ballot): void {
+  #learn(number: string): void {
+    if (BigInt(number) > this.#highest) this.#highest = BigInt(number);
+  }
+
+  decided(ballot: Ballot): void {
+    this.#taken = true;
     const { verdict, quorum } = ballot.tally;
     if (verdict !== "reached") return this.#giveUp(ballot);
     const { number, fenced } = this.#asked;
-    if (this.#found.size >= quorum && this.#foundToken > 0n) {
+    if (this.#stored >= quorum) this.#conclude(number);
+    else if (this.#found >= quorum && this.#foundToken > 0n) {
       // An entry that stands is found, not made anew: it keeps its number, once a majority has that.
-      this.#takeOut(
-        this.#fleet.nodes.filter((node) => !this.#found.has(node)),
-        String(number),
-      );
+      for (const node of this.#fleet.nodes)
+        if (!has(this.#foundBits, node)) this.#takeOut(node, String(number));
       this.#store(this.#foundToken, storeTries);
-    } else if (this.#stored >= quorum) this.#conclude(number, quorum);
-    else if (fenced) this.#store(this.#nextToken(), storeTries);
+    } else if (fenced) this.#store(this.#nextToken(), storeTries);
     else this.#store(number, 1);
   }
 
@@ -190,19 +183,24 @@ class Acquisition {
 
   #store(token: bigint, tries: number): void {
     const { key, id } = this.#asked;
-    this.#lives = [];
+    this.#lifeMs = Number.POSITIVE_INFINITY;
     const ballot = new Ballot(this.#fleet.nodes, {
       against: "impossible",
-      read: (answer, _node, counts) => {
-        if (!answer.startsWith("+")) {
-          this.#learn(answer.slice(1));
-          return "no";
+      read: (answer, node, counts) => {
+        const said = answer.slice(1);
+        if (answer.startsWith("+")) {
+          if (counts) this.#lifeMs = Math.min(this.#lifeMs, leftMs(said));
+          return "yes";
         }
-        if (counts) this.#lives.push(leftMs(answer.slice(1)));
-        return "yes";
+        if (answer.startsWith("=")) {
+          this.#learn(said);
+          if (this.#granted === null) (this.#astray ??= new Map()).set(node, said);
+          else this.#putRight(node, said);
+        }
+        return "no";
       },
       decided: ({ tally }) => {
-        if (tally.verdict === "reached") this.#conclude(token, tally.quorum);
+        if (tally.verdict === "reached") this.#conclude(token);
         else if (tries > 1 && this.#highest >= token) this.#store(this.#nextToken(), tries - 1);
         else this.#giveUp(ballot);
       },
@@ -213,37 +211,48 @@ class Acquisition {
 
   // 3. Believe it, if there is time left.
 
-  #conclude(seq: bigint, quorum: number): void {
+  #conclude(seq: bigint): void {
     this.#timer?.cancel();
-    const lifeMs = lifeOf(this.#lives, quorum);
+    const lifeMs = this.#lifeMs;
     if (this.#clock.now() - this.#sentAt < lifeMs - marginMs(lifeMs)) {
-      this.#granted = true;
-      return this.#resolve({ kind: "granted", seq, lifeMs });
+      this.#granted = seq;
+      for (const [node, number] of this.#astray ?? []) this.#putRight(node, number);
+      return this.#told.resolve({ kind: "granted", seq, lifeMs });
     }
-    void this.#letGo();
+    this.#letGo();
     const text = `the nodes agreed later than the ttl of ${this.#asked.ttlMs} ms allows: give a longer ttl`;
-    this.#reject(redlockError("LOCK_UNAVAILABLE", text));
+    this.#told.reject(redlockError("LOCK_UNAVAILABLE", text));
   }
 
   #giveUp({ tally, failures }: Ballot): void {
     this.#timer?.cancel();
-    const over = this.#letGo();
-    if (tally.unable) return this.#reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
-    const holder = holderOf(this.#others, tally.yes > 0 ? tally.quorum : tally.nodes - tally.quorum + 1);
-    this.#resolve({ kind: "busy", holder, highest: this.#highest, over });
+    this.#letGo();
+    if (tally.unable)
+      return this.#told.reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
+    const holder = holderOf(
+      this.#others ?? [],
+      tally.yes > 0 ? tally.quorum : tally.nodes - tally.quorum + 1,
+    );
+    this.#told.resolve({ kind: "busy", holder, highest: this.#highest });
   }
 
-  /** What some nodes have under another number than was granted would be neither renewed nor released there. */
-  #takeOut(nodes: readonly Node[], number: string): void {
-    const { key, id } = this.#asked;
-    for (const node of nodes) {
-      this.#fleet.callOne(node, "remove", [key], [id, number, "0"], { answered: () => {}, failed: () => {} });
-    }
+  /** What a node has under another number than was granted would be neither renewed nor released there. */
+  #putRight(node: Node, number: string): void {
+    if (number !== String(this.#granted)) this.#takeOut(node, number);
   }
 
-  #letGo(): Promise<void> {
+  #takeOut(node: Node, number: string): void {
     const { key, id } = this.#asked;
-    const nodes = this.#fleet.nodes.filter((node) => !this.#refused.has(node));
-    return letGo(this.#fleet, nodes, key, id);
+    this.#fleet.callOne(node, "remove", [key], [id, number, "0"], { answered: () => {}, failed: () => {} });
   }
+
+  #letGo(): void {
+    const { key, id } = this.#asked;
+    const nodes = this.#fleet.nodes.filter((node) => !has(this.#refusedBits, node));
+    this.#told.left(letGo(this.#fleet, nodes, key, id));
+  }
+}
+
+function has(bits: number, { index }: Node): boolean {
+  return (bits & (1 << index)) !== 0;
 }

@@ -68,8 +68,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     this.#clock = clock;
     this.traits = redlockTraits(fencing, quarantineMs > 0);
     const nodes = places.map(
-      ({ label, link }, index) =>
-        new Node(index, places.length, label, link, { clock, deadlineMs, quarantineMs }),
+      ({ label, link }, index) => new Node(index, label, link, { clock, deadlineMs, quarantineMs }),
     );
     this.#fleet = new Fleet(nodes, clock, deadlineMs);
     this.#hints = new Hints(nodes, clock, random, {

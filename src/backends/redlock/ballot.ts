@@ -7,19 +7,19 @@ import { Tally, type Vote } from "./quorum.ts";
 
 /** What a ballot is about. */
 export interface Question {
-  /** What an answer says. Who does not count can still disagree. */
+  /** What an answer says. Who does not count can still disagree; who comes after the decision is heard, but for a plain "+". */
   read(answer: string, node: Node, counts: boolean): Vote;
   /** Called once. What is decided is written in the tally. */
   decided(ballot: Ballot): void;
   /** What decides against it: that no majority can come about, that none may have (void votes may have been in favour), or all votes. */
   readonly against: "impossible" | "surely not" | "all votes";
-  readonly owed?: Debt;
+  readonly owed?: Debt | undefined;
 }
 
 /** Counts the votes of all nodes. */
 export class Ballot {
   readonly tally: Tally;
-  readonly failures: NodeFailure[] = [];
+  #failures: NodeFailure[] | null = null;
   readonly owed: Debt | undefined;
   readonly #nodes: readonly Node[];
   readonly #question: Question;
@@ -34,7 +34,8 @@ export class Ballot {
 
   answered(index: number, answer: string): void {
     const node = this.#nodes[index];
-    if (node === undefined) return;
+    // It is decided, and this agrees: the usual case of those that are a little later.
+    if (node === undefined || (this.#over && answer === "+")) return;
     // Who may have forgotten something can agree to everything.
     const unable = node.voidBecause;
     const vote = this.#question.read(answer, node, unable === null);
@@ -43,8 +44,14 @@ export class Ballot {
   }
 
   failed(index: number, error: LockError): void {
-    if (!this.tally.has(index)) this.failures.push({ node: this.#nodes[index]?.label ?? "", error });
+    if (!this.tally.has(index))
+      (this.#failures ??= []).push({ node: this.#nodes[index]?.label ?? "", error });
     this.#count(index, "void");
+  }
+
+  /** Why votes are void. */
+  get failures(): readonly NodeFailure[] {
+    return this.#failures ?? [];
   }
 
   /** Nobody is waited for any more. */

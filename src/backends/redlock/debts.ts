@@ -6,6 +6,8 @@ export interface Debt {
   readonly key: string;
   readonly id: string;
   readonly seq: string;
+  /** The same entry has been asked for again: what was owed before that would hit it, and is owed no more. */
+  isPast?: boolean;
 }
 
 /** After this an entry that nobody renews is gone by itself, in all but odd cases, in milliseconds. */
@@ -24,7 +26,8 @@ export class Debts {
   }
 
   owe(debt: Debt): void {
-    if (this.#debts.size < mostDebts) this.#debts.set(nameOf(debt), { debt, since: this.#clock.recent() });
+    if (debt.isPast !== true && this.#debts.size < mostDebts)
+      this.#debts.set(nameOf(debt), { debt, since: this.#clock.recent() });
   }
 
   /** It was done, though late. */
@@ -35,9 +38,9 @@ export class Debts {
   /** All that is owed, to be sent now. */
   take(): readonly Debt[] {
     const oldest = this.#clock.now() - keptMs;
-    const owed = [...this.#debts.values()].filter(({ since }) => since >= oldest).map(({ debt }) => debt);
+    const owed = [...this.#debts.values()].filter(({ debt, since }) => since >= oldest && !debt.isPast);
     this.#debts.clear();
-    return owed;
+    return owed.map(({ debt }) => debt);
   }
 }
 

@@ -1,21 +1,14 @@
-/**
- * One server of a fleet, as one client sees it: sends batches in order, over a connection that was let in, and keeps what
- * it owes; what answers mean is left to the polls, and which deadline they have to the fleet.
- */
-import { createHash } from "node:crypto";
+/** One server of a fleet, as one client sees it: whether it is connected and was let in. What is sent to it is left to outgoing.ts. */
 import type { Clock } from "../../core/clock.ts";
 import type { LockError } from "../../core/errors.ts";
-import { failureOf, isScriptMissing, notAnswered, notConnected, sentFailure } from "../redis/failures.ts";
-import { asText, type Link } from "../redis/link.ts";
+import { notConnected, sentFailure } from "../redis/failures.ts";
+import type { Link } from "../redis/link.ts";
 import { ServerClock } from "../redis/server-clock.ts";
-import { countsFrom, identify, type Known } from "./admission.ts";
-import { Batch } from "./batch.ts";
-import { Debts } from "./debts.ts";
-import { redlockError } from "./failures.ts";
+import { Admission, identify } from "./admission.ts";
+import type { Batch } from "./batch.ts";
+import { type Destination, Outgoing } from "./outgoing.ts";
 import { callsScript } from "./scripts.ts";
-import { type Short, shortScripts } from "./short.ts";
-
-const digest: string = createHash("sha1").update(callsScript).digest("hex");
+import { shortScripts } from "./short.ts";
 
 /** How long to wait until a server is asked again who it is that did not say, in milliseconds. */
 const admissionPauseMs = 200;
@@ -28,36 +21,28 @@ export interface NodeSettings {
 }
 
 /** A server among others. */
-export class Node {
+export class Node implements Destination {
   readonly index: number;
   readonly label: string;
   readonly link: Link;
   readonly serverClock: ServerClock = new ServerClock();
-  readonly #nodes: number;
   readonly #settings: NodeSettings;
-  readonly #debts: Debts;
-  /** What waits until the node is let in, in order. */
-  #held: Batch[] = [];
-  /** What was sent and has neither been answered nor failed: its connection still works on it. */
-  readonly #sent = new Map<Batch, number>();
-  /** What the server did not begin: sent again when all else is back, so that calls keep their order. */
-  #missed: Batch[] = [];
+  readonly #admission: Admission;
+  readonly #outgoing: Outgoing;
   #admitted = false;
+  #mayLoad = true;
   /** Counts connections, so that an answer about an earlier one is known. */
   #connection = 0;
-  #known: Known | null = null;
-  #countsFrom: number = Number.POSITIVE_INFINITY;
-  #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
   #waiting: Array<() => void> = [];
   #closed = false;
 
-  constructor(index: number, nodes: number, label: string, link: Link, settings: NodeSettings) {
+  constructor(index: number, label: string, link: Link, settings: NodeSettings) {
     this.index = index;
     this.label = label;
     this.link = link;
-    this.#nodes = nodes;
     this.#settings = settings;
-    this.#debts = new Debts(settings.clock);
+    this.#admission = new Admission(settings.clock, settings.quarantineMs);
+    this.#outgoing = new Outgoing(this, settings.clock, settings.deadlineMs);
   }
 
   /** Begins to connect. */
@@ -88,14 +73,11 @@ export class Node {
 
   /** Why its votes do not count now, though it answers; null if they do. */
   get voidBecause(): LockError | null {
-    const leftMs = this.#countsFrom - this.#settings.clock.recent();
-    if (leftMs <= 0) return null;
-    const text = `it was restarted, and may have forgotten who holds: it counts again in ${Math.ceil(leftMs)} ms`;
-    return redlockError("LOCK_UNAVAILABLE", text);
+    return this.#admission.voidBecause;
   }
 
   #lost(): void {
-    if (this.#known !== null) this.#known = { ...this.#known, lastHeardAt: this.#settings.clock.now() };
+    this.#admission.lost();
     this.#admitted = false;
     this.#connection += 1;
   }
@@ -106,7 +88,7 @@ export class Node {
     const connection = ++this.#connection;
     void this.#admit(connection).catch((error: unknown) => {
       if (connection !== this.#connection || this.#closed) return;
-      for (const batch of this.#held.splice(0)) this.#fail(batch, sentFailure(error));
+      this.#outgoing.failHeld(sentFailure(error));
       this.#settings.clock.after(admissionPauseMs, () => {
         if (connection === this.#connection && !this.#closed && this.link.isReady) this.#connected();
       });
@@ -114,163 +96,46 @@ export class Node {
   }
 
   async #admit(connection: number): Promise<void> {
-    const { clock, quarantineMs } = this.#settings;
-    // A user that may not load scripts sends their text when it is asked for.
-    const loaded = [callsScript, ...shortScripts].map((script) =>
-      this.link.send("SCRIPT", ["LOAD", script]).catch(() => null),
-    );
+    const { clock } = this.#settings;
+    this.#mayLoad = true;
+    const loaded = this.#load();
     const askedAt = clock.now();
-    const [identity] = await Promise.all([identify(this.link), ...loaded]);
+    const [identity] = await Promise.all([identify(this.link), loaded]);
     if (connection !== this.#connection || this.#closed) return;
-    const now = clock.now();
-    if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, now);
-    this.#countsFrom = Math.max(
-      this.#countsFrom === Number.POSITIVE_INFINITY ? now : this.#countsFrom,
-      countsFrom(identity, this.#known, now, quarantineMs),
-    );
-    this.#known = { runId: identity.runId, lastHeardAt: now };
+    if (identity.wallMs !== null) this.serverClock.learn(identity.wallMs, askedAt, clock.now());
+    this.#admission.learn(identity);
     this.#admitted = true;
-    this.#payDebts();
-    this.flush();
+    this.#outgoing.payDebts();
+    this.#outgoing.flush();
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  #payDebts(): void {
-    const debts = this.#debts.take();
-    if (debts.length === 0) return;
-    const batch = new Batch(this.#nodes, this.#settings.clock.now() + this.#settings.deadlineMs, this.index);
-    for (const owed of debts) {
-      const poll = { owed, answered: () => {}, failed: () => {} };
-      batch.add("remove", [owed.key], [owed.id, owed.seq, "1"], poll);
-    }
-    this.#send(batch, false);
+  /** A user that may not load scripts sends their text when it is asked for. */
+  async #load(): Promise<void> {
+    const scripts = [callsScript, ...shortScripts];
+    const refused = (): void => {
+      this.#mayLoad = false;
+    };
+    await Promise.all(scripts.map((script) => this.link.send("SCRIPT", ["LOAD", script]).catch(refused)));
+  }
+
+  reload(): void {
+    if (this.#mayLoad) void this.#load();
   }
 
   /** Sends a batch now, or as soon as the node is let in. */
   send(batch: Batch): void {
-    if (this.#held.length === 0 && this.#missed.length === 0 && this.isUp) return this.#send(batch, false);
-    this.#held.push(batch);
-    this.flush();
-  }
-
-  /** Sends what is held, if it can be sent now. */
-  flush(): void {
-    if (!this.isUp || this.#missed.length > 0) return;
-    const held = this.#held;
-    this.#held = [];
-    for (const batch of held) this.#send(batch, false);
-  }
-
-  #send(batch: Batch, inFull: boolean): void {
-    if (batch.isHeard(this.index)) return;
-    const sentAt = this.#settings.clock.recent();
-    if (batch.short !== null && !inFull) return this.#sendShort(batch, batch.short, sentAt);
-    const until = this.serverClock.at(batch.dueAt) ?? 0;
-    const script = inFull ? callsScript : digest;
-    const words = [script, String(batch.keys.length), ...batch.keys, String(until), ...batch.args];
-    this.#sent.set(batch, sentAt);
-    this.link.send(inFull ? "EVAL" : "EVALSHA", words).then(
-      (reply) => this.#answered(batch, reply, sentAt),
-      (error: unknown) => this.#failed(batch, error),
-    );
-  }
-
-  #sendShort(batch: Batch, short: Short, sentAt: number): void {
-    this.#sent.set(batch, sentAt);
-    this.link.send(short.command, short.words).then(
-      (reply) => {
-        if (short.read === null) return this.#answered(batch, reply, sentAt);
-        const answer = short.read(reply, this.link);
-        if (!(answer instanceof Promise)) return this.#answeredShort(batch, answer);
-        answer.then(
-          (later) => this.#answeredShort(batch, later),
-          (error: unknown) => this.#failed(batch, error),
-        );
-      },
-      (error: unknown) => this.#failed(batch, error),
-    );
-  }
-
-  #answeredShort(batch: Batch, answer: string | null): void {
-    this.#sent.delete(batch);
-    if (answer === null) this.#missed.push(batch);
-    else {
-      this.#lastAnswerAt = this.#settings.clock.recent();
-      this.#take(batch, [answer]);
-    }
-    this.#sendMissed();
-  }
-
-  #take(batch: Batch, answers: readonly unknown[]): void {
-    // What was owed since nobody heard it is done after all.
-    for (const { owed } of batch.polls) if (owed !== undefined) this.#debts.settle(owed);
-    batch.take(this.index, answers, (text) => failureOf(text));
-  }
-
-  #answered(batch: Batch, reply: unknown, sentAt: number): void {
-    const now = this.#settings.clock.now();
-    this.#lastAnswerAt = now;
-    this.#sent.delete(batch);
-    const [time, ...answers]: unknown[] = Array.isArray(reply) ? reply : [];
-    this.serverClock.learn(Number(asText(time)) / 1000, sentAt, now);
-    if (asText(answers[0]) === "!LATE") this.#late(batch, now);
-    else this.#take(batch, answers);
-    this.#sendMissed();
-  }
-
-  /** Late by the node's clock only: that has stepped, and what it is now has just been learnt. */
-  #late(batch: Batch, now: number): void {
-    if (now < batch.dueAt) return void this.#missed.push(batch);
-    this.#fail(batch, failureOf("LATE"));
-    this.#payDebts();
-  }
-
-  #failed(batch: Batch, error: unknown): void {
-    this.#sent.delete(batch);
-    if (isScriptMissing(error)) this.#missed.push(batch);
-    else this.#fail(batch, sentFailure(error));
-    this.#sendMissed();
-  }
-
-  #sendMissed(): void {
-    if (this.#missed.length === 0 || this.#sent.size > 0) return;
-    const missed = this.#missed;
-    this.#missed = [];
-    if (this.isUp) for (const batch of missed) this.#send(batch, true);
-    else
-      for (const batch of missed)
-        this.#fail(batch, notConnected(this.#settings.deadlineMs, this.link.lastError));
-    this.flush();
+    this.#outgoing.send(batch);
   }
 
   /** The deadline of a batch has passed. */
   expire(batch: Batch): void {
-    if (batch.isHeard(this.index)) return;
-    const sentAt = this.#sent.get(batch);
-    if (sentAt === undefined) {
-      this.#held = this.#held.filter((held) => held !== batch);
-      this.#missed = this.#missed.filter((missed) => missed !== batch);
-      // One that hangs while it connects would do so for ever.
-      if (!this.link.isReady) this.link.reconnect();
-      return this.#fail(batch, notConnected(this.#settings.deadlineMs, this.link.lastError));
-    }
-    // Nothing has come since it was sent: the connection may be dead without knowing it.
-    if (this.#lastAnswerAt < sentAt) this.link.reconnect();
-    this.#fail(batch, notAnswered(this.#settings.deadlineMs));
-  }
-
-  #fail(batch: Batch, error: LockError): void {
-    if (batch.isHeard(this.index)) return;
-    for (const { owed } of batch.polls) if (owed !== undefined) this.#debts.owe(owed);
-    batch.fail(this.index, error);
+    this.#outgoing.expire(batch);
   }
 
   async close(error: LockError): Promise<void> {
     this.#closed = true;
-    for (const batch of [...this.#held, ...this.#sent.keys(), ...this.#missed]) batch.fail(this.index, error);
-    this.#held = [];
-    this.#missed = [];
-    this.#sent.clear();
+    this.#outgoing.close(error);
     await this.link.close();
   }
 }

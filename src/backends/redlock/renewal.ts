@@ -4,7 +4,6 @@ import { Ballot } from "./ballot.ts";
 import { tooFew } from "./failures.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Node } from "./node.ts";
-import { lifeOf } from "./quorum.ts";
 import { leftMs } from "./values.ts";
 
 /** What is to be extended. */
@@ -25,7 +24,7 @@ export function extend(
 ): Promise<Renewed> {
   const { key, evictedKey, id, seq, ttlMs } = asked;
   return new Promise((resolve) => {
-    const lives: number[] = [];
+    let lifeMs = Number.POSITIVE_INFINITY;
     const without: Node[] = [];
     let evicted = false;
     let stands = false;
@@ -39,7 +38,7 @@ export function extend(
       against: "surely not",
       read: (answer, node, counts) => {
         if (answer.startsWith("+")) {
-          if (counts) lives.push(leftMs(answer.slice(1)));
+          if (counts) lifeMs = Math.min(lifeMs, leftMs(answer.slice(1)));
           return "yes";
         }
         if (answer === "x") evicted = true;
@@ -52,7 +51,7 @@ export function extend(
         if (verdict === "reached") {
           stands = true;
           for (const node of without) repair(node);
-          resolve({ outcome: "renewed", expiresInMs: lifeOf(lives, quorum) });
+          resolve({ outcome: "renewed", expiresInMs: lifeMs });
         } else if (surelyNot) {
           resolve(evicted ? { outcome: "gone", evicted } : { outcome: "gone" });
         } else {

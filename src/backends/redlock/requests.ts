@@ -6,6 +6,7 @@ import { wholeMs } from "../redis/records.ts";
 import { acquire, type Asked, type Outcome } from "./acquisition.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Holdings } from "./holdings.ts";
+import { Leftovers } from "./leftovers.ts";
 import { Numbers } from "./numbers.ts";
 import { entryOf, ownEntry, packRest } from "./values.ts";
 import type { Waiters } from "./waiters.ts";
@@ -41,7 +42,7 @@ export class Requests {
   /** Those that are under way, by id: asked for again, they are the same. */
   readonly #asking = new Map<string, Promise<Snapshot | null>>();
   /** What is still leaving the nodes after an attempt in vain, by id. */
-  readonly #letting = new Map<string, Promise<void>>();
+  readonly #leftovers = new Leftovers();
 
   constructor(client: Requester) {
     this.#client = client;
@@ -74,10 +75,26 @@ export class Requests {
     const { waiters, holdings, clock, fencing } = this.#client;
     const { id } = entry;
     const rest = packRest(entry, clock.wallMs());
-    const asked = { key, id, ttlMs: wholeMs(entry.ttlMs), rest, fenced: fencing };
+    const ttlMs = wholeMs(entry.ttlMs);
+    const tries = entry.onlyIfGranted === true ? collisionTries : 1;
     let outcome: Outcome;
     try {
-      outcome = await this.#attempt(asked, entry.onlyIfGranted === true ? collisionTries : 1);
+      for (let count = 1; ; count++) {
+        const over = this.#leftovers.clear(id);
+        if (over !== null) await over;
+        waiters.asks(id);
+        outcome = await this.#attempt({
+          key,
+          id,
+          ttlMs,
+          number: this.#numbers.next(),
+          fenced: fencing,
+          rest,
+        });
+        if (outcome.kind === "granted" || outcome.holder !== null || count === tries) break;
+        // Several have tried at once, and none has won.
+        await this.#pause(2 ** count);
+      }
     } catch (error) {
       waiters.leave(id);
       throw error;
@@ -95,27 +112,16 @@ export class Requests {
     return this.#waiting(entry, outcome.highest);
   }
 
-  /** Tries, and tries again where several have tried at once and none has won. */
-  async #attempt(asked: Omit<Asked, "number">, tries: number): Promise<Outcome> {
-    const { fleet, clock, random, waiters } = this.#client;
-    for (let count = 1; ; count++) {
-      const letting = this.#letting.get(asked.id);
-      if (letting !== undefined) await letting;
-      waiters.asks(asked.id);
-      const outcome = await acquire(fleet, clock, { ...asked, number: this.#numbers.next() });
-      if (outcome.kind === "granted") return outcome;
-      this.#letGo(asked.id, outcome.over);
-      if (outcome.holder !== null || count === tries) return outcome;
-      await new Promise<void>((resolve) => {
-        clock.after(2 ** count * random(), resolve);
-      });
-    }
+  #attempt(asked: Asked): Promise<Outcome> {
+    const { fleet, clock } = this.#client;
+    return acquire(fleet, clock, asked, (leftover) => this.#leftovers.add(leftover));
   }
 
-  /** The next attempt of the same entry waits until this one has left all nodes. */
-  #letGo(id: string, over: Promise<void>): void {
-    this.#letting.set(id, over);
-    void over.then(() => this.#letting.get(id) === over && this.#letting.delete(id));
+  #pause(mostMs: number): Promise<void> {
+    const { clock, random } = this.#client;
+    return new Promise((resolve) => {
+      clock.after(mostMs * random(), resolve);
+    });
   }
 
   /** Where a waiter stands. The seq is only known to be above that of the holder: it gets another one when it is granted. */

@@ -3,14 +3,18 @@
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
 export const callsScript: string = String.raw`local time = redis.call('TIME')
 local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local function currentCounter()
-  local stored = redis.call('GET', KEYS[1])
+local stored, raised = nil, false
+local function counter()
+  if stored == nil then stored = redis.call('GET', KEYS[1]) end
   if stored and tonumber(stored) > tonumber(nowUs) then return stored end
   return nowUs
 end
 local function raise(token)
-  local stored = redis.call('GET', KEYS[1])
-  if not stored or tonumber(stored) < tonumber(token) then redis.call('SET', KEYS[1], token) end
+  if stored == nil then stored = redis.call('GET', KEYS[1]) end
+  if not stored or tonumber(stored) < tonumber(token) then stored, raised = token, true end
+end
+local function keepCounter()
+  if raised then redis.call('SET', KEYS[1], stored) end
 end
 local function own(value, id, seq)
   if not value then return nil end
@@ -24,29 +28,33 @@ local function own(value, id, seq)
   if not kind or seq ~= '' and kind == 't' and number ~= seq then return nil end
   return number, kind
 end
+local function taken(lock, was, value)
+  local leftMs = redis.call('PTTL', lock)
+  local number, kind = own(was, string.match(value, '^[^%z]*'), '')
+  if number then return '=' .. kind .. number .. ' ' .. leftMs end
+  return '-' .. leftMs .. ' ' .. was
+end
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
   raise(token)
 end
-local function acquire(lock, id, ttlMs, seq, rest, fenced)
-  local state, counter = 't' .. seq, ''
-  if fenced == '1' then
-    local current = currentCounter()
-    local ahead = tonumber(seq) - tonumber(current)
-    if ahead <= 0 or ahead > 1000000 then
-      state, counter = 'c' .. current, current
-    end
-  end
-  local value = redis.call('SET', lock, id .. '\0' .. state .. '\0' .. rest, 'NX', 'GET', 'PX', ttlMs)
-  if not value then
-    if fenced == '1' and counter == '' then redis.call('SET', KEYS[1], seq) end
-    return '+' .. counter
-  end
-  local leftMs = redis.call('PTTL', lock)
-  local number, kind = own(value, id, '')
-  if number then return '=' .. kind .. number .. ' ' .. leftMs end
-  return '-' .. leftMs .. ' ' .. value
+local function acquire(lock, value, ttlMs)
+  local seq = string.match(value, '^[^%z]*%zt(%d+)%z')
+  local known = counter()
+  local ahead = tonumber(seq) - tonumber(known)
+  local fits = ahead > 0 and ahead <= 1000000
+  if not fits then value = string.gsub(value, '%zt%d+%z', '\0c' .. known .. '\0', 1) end
+  local was = redis.call('SET', lock, value, 'NX', 'GET', 'PX', ttlMs)
+  if was then return taken(lock, was, value) end
+  if not fits then return '+' .. known end
+  raise(seq)
+  return '+'
+end
+local function take(lock, value, ttlMs)
+  local was = redis.call('SET', lock, value, 'NX', 'GET', 'PX', ttlMs)
+  if was then return taken(lock, was, value) end
+  return '+'
 end
 local function store(lock, id, token)
   local value = redis.call('GET', lock)
@@ -59,10 +67,19 @@ local function store(lock, id, token)
   return '+' .. redis.call('PTTL', lock)
 end
 local function remove(lock, id, seq, tell)
-  if not own(redis.call('GET', lock), id, seq) then return 0 end
+  if not own(redis.call('GET', lock), id, seq) then return '-' end
   redis.call('DEL', lock)
   if tell == '1' then redis.call('PUBLISH', lock, id) end
-  return 1
+  return '+'
+end
+local function release(lock, value)
+  if redis.call('GET', lock) ~= value then
+    local id, seq = string.match(value, '^([^%z]*)%zt(%d+)%z')
+    return remove(lock, id, seq, '1')
+  end
+  redis.call('DEL', lock)
+  redis.call('PUBLISH', lock, string.match(value, '^[^%z]*'))
+  return '+'
 end
 local function define()
 local function renew(lock, evicted, id, seq, ttlMs)
@@ -77,17 +94,17 @@ local function renew(lock, evicted, id, seq, ttlMs)
   return '+' .. redis.call('PTTL', lock)
 end
 local function repair(lock, id, seq, ttlMs, rest, fenced)
-  if not redis.call('SET', lock, id .. '\0t' .. seq .. '\0' .. rest, 'NX', 'PX', ttlMs) then return 0 end
+  if not redis.call('SET', lock, id .. '\0t' .. seq .. '\0' .. rest, 'NX', 'PX', ttlMs) then return '-' end
   if fenced == '1' then raise(seq) end
-  return 1
+  return '+'
 end
 local function evict(lock, evicted, id, seq)
-  if not own(redis.call('GET', lock), id, seq) then return 0 end
+  if not own(redis.call('GET', lock), id, seq) then return '-' end
   local leftMs = redis.call('PTTL', lock)
   if leftMs > 0 then redis.call('SET', evicted, '1', 'PX', leftMs) end
   redis.call('DEL', lock)
   redis.call('PUBLISH', lock, id)
-  return 1
+  return '+'
 end
 local function look(lock)
   local value = redis.call('GET', lock)
@@ -96,15 +113,20 @@ local function look(lock)
 end
 return { renew = renew, repair = repair, evict = evict, look = look }
 end
-local results = { nowUs }
 if ARGV[1] ~= '0' and tonumber(nowUs) > ARGV[1] * 1000 then return { nowUs, '!LATE' } end
+local results, plain = { nowUs }, true
 local rarely = nil
-local key, argument = 2, 2
-while argument <= #ARGV do
-  local letter = ARGV[argument]
+local locks, words, letters = KEYS, ARGV, ARGV[2]
+local key, word = 2, 3
+for n = 1, #letters do
+  local letter = string.sub(letters, n, n)
   local call, keys, arguments
   if letter == 'a' then
-    call, keys, arguments = acquire, 1, 5
+    call, keys, arguments = acquire, 1, 2
+  elseif letter == 't' then
+    call, keys, arguments = take, 1, 2
+  elseif letter == 'g' then
+    call, keys, arguments = release, 1, 1
   elseif letter == 'd' then
     call, keys, arguments = remove, 1, 3
   elseif letter == 's' then
@@ -121,32 +143,40 @@ while argument <= #ARGV do
       call, keys, arguments = rarely.look, 1, 0
     end
   end
-  local a, b, c, d, e = unpack(ARGV, argument + 1, argument + arguments)
   local done, result
-  if keys == 1 then
-    done, result = pcall(call, KEYS[key], a, b, c, d, e)
+  if arguments < 3 and keys == 1 then
+    done, result = pcall(call, locks[key], words[word], words[word + 1])
+  elseif keys == 1 then
+    done, result = pcall(call, locks[key], unpack(words, word, word + arguments - 1))
   else
-    done, result = pcall(call, KEYS[key], KEYS[key + 1], a, b, c)
+    done, result = pcall(call, locks[key], locks[key + 1], unpack(words, word, word + arguments - 1))
   end
   if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
-  results[#results + 1] = result
+  if result ~= '+' then plain = false end
+  results[n + 1] = result
   key = key + keys
-  argument = argument + arguments + 1
+  word = word + arguments
 end
+keepCounter()
+if plain then return { nowUs, '*' } end
 return results
 `;
 
 /** One call alone: scripts/acquire.lua and what it needs. */
 export const acquireScript: string = String.raw`local time = redis.call('TIME')
 local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local function currentCounter()
-  local stored = redis.call('GET', KEYS[1])
+local stored, raised = nil, false
+local function counter()
+  if stored == nil then stored = redis.call('GET', KEYS[1]) end
   if stored and tonumber(stored) > tonumber(nowUs) then return stored end
   return nowUs
 end
 local function raise(token)
-  local stored = redis.call('GET', KEYS[1])
-  if not stored or tonumber(stored) < tonumber(token) then redis.call('SET', KEYS[1], token) end
+  if stored == nil then stored = redis.call('GET', KEYS[1]) end
+  if not stored or tonumber(stored) < tonumber(token) then stored, raised = token, true end
+end
+local function keepCounter()
+  if raised then redis.call('SET', KEYS[1], stored) end
 end
 local function own(value, id, seq)
   if not value then return nil end
@@ -159,45 +189,50 @@ local function own(value, id, seq)
   local kind, number = string.match(value, '^([ct])(%d+)%z', #head + 1)
   if not kind or seq ~= '' and kind == 't' and number ~= seq then return nil end
   return number, kind
+end
+local function taken(lock, was, value)
+  local leftMs = redis.call('PTTL', lock)
+  local number, kind = own(was, string.match(value, '^[^%z]*'), '')
+  if number then return '=' .. kind .. number .. ' ' .. leftMs end
+  return '-' .. leftMs .. ' ' .. was
 end
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
   raise(token)
 end
-local function acquire(lock, id, ttlMs, seq, rest, fenced)
-  local state, counter = 't' .. seq, ''
-  if fenced == '1' then
-    local current = currentCounter()
-    local ahead = tonumber(seq) - tonumber(current)
-    if ahead <= 0 or ahead > 1000000 then
-      state, counter = 'c' .. current, current
-    end
-  end
-  local value = redis.call('SET', lock, id .. '\0' .. state .. '\0' .. rest, 'NX', 'GET', 'PX', ttlMs)
-  if not value then
-    if fenced == '1' and counter == '' then redis.call('SET', KEYS[1], seq) end
-    return '+' .. counter
-  end
-  local leftMs = redis.call('PTTL', lock)
-  local number, kind = own(value, id, '')
-  if number then return '=' .. kind .. number .. ' ' .. leftMs end
-  return '-' .. leftMs .. ' ' .. value
+local function acquire(lock, value, ttlMs)
+  local seq = string.match(value, '^[^%z]*%zt(%d+)%z')
+  local known = counter()
+  local ahead = tonumber(seq) - tonumber(known)
+  local fits = ahead > 0 and ahead <= 1000000
+  if not fits then value = string.gsub(value, '%zt%d+%z', '\0c' .. known .. '\0', 1) end
+  local was = redis.call('SET', lock, value, 'NX', 'GET', 'PX', ttlMs)
+  if was then return taken(lock, was, value) end
+  if not fits then return '+' .. known end
+  raise(seq)
+  return '+'
 end
-return { nowUs, acquire(KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], '1') }
+local result = acquire(KEYS[2], ARGV[1], ARGV[2])
+keepCounter()
+return { nowUs, result }
 `;
 
 /** One call alone: scripts/store.lua and what it needs. */
 export const storeScript: string = String.raw`local time = redis.call('TIME')
 local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local function currentCounter()
-  local stored = redis.call('GET', KEYS[1])
+local stored, raised = nil, false
+local function counter()
+  if stored == nil then stored = redis.call('GET', KEYS[1]) end
   if stored and tonumber(stored) > tonumber(nowUs) then return stored end
   return nowUs
 end
 local function raise(token)
-  local stored = redis.call('GET', KEYS[1])
-  if not stored or tonumber(stored) < tonumber(token) then redis.call('SET', KEYS[1], token) end
+  if stored == nil then stored = redis.call('GET', KEYS[1]) end
+  if not stored or tonumber(stored) < tonumber(token) then stored, raised = token, true end
+end
+local function keepCounter()
+  if raised then redis.call('SET', KEYS[1], stored) end
 end
 local function own(value, id, seq)
   if not value then return nil end
@@ -210,6 +245,12 @@ local function own(value, id, seq)
   local kind, number = string.match(value, '^([ct])(%d+)%z', #head + 1)
   if not kind or seq ~= '' and kind == 't' and number ~= seq then return nil end
   return number, kind
+end
+local function taken(lock, was, value)
+  local leftMs = redis.call('PTTL', lock)
+  local number, kind = own(was, string.match(value, '^[^%z]*'), '')
+  if number then return '=' .. kind .. number .. ' ' .. leftMs end
+  return '-' .. leftMs .. ' ' .. was
 end
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
@@ -226,11 +267,13 @@ local function store(lock, id, token)
   end
   return '+' .. redis.call('PTTL', lock)
 end
-return store(KEYS[2], ARGV[1], ARGV[2])
+local result = store(KEYS[2], ARGV[1], ARGV[2])
+keepCounter()
+return result
 `;
 
-/** One call alone: scripts/release.lua and what it needs. */
-export const releaseScript: string = String.raw`if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+/** One call alone: scripts/free.lua and what it needs. */
+export const freeScript: string = String.raw`if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', KEYS[1], ARGV[2])
 return 1

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { asText, type Link } from "../redis/link.ts";
 import { counterKey } from "./keys.ts";
-import { acquireScript, releaseScript, storeScript } from "./scripts.ts";
+import { acquireScript, freeScript, storeScript } from "./scripts.ts";
 
 /** A call in another form. */
 export interface Short {
@@ -16,23 +16,22 @@ export interface Short {
 }
 
 /** The scripts that short forms need; loaded when a node is let in. */
-export const shortScripts: readonly string[] = [acquireScript, storeScript, releaseScript];
+export const shortScripts: readonly string[] = [acquireScript, storeScript, freeScript];
 
-const [acquireDigest, storeDigest, releaseDigest] = shortScripts.map((script) =>
+const [acquireDigest, storeDigest, freeDigest] = shortScripts.map((script) =>
   createHash("sha1").update(script).digest("hex"),
 );
 
 /** Takes a lock with a token, if that is not too low. */
-export function takeFenced(key: string, id: string, ttlMs: number, seq: bigint, rest: string): Short {
-  const words = [acquireDigest ?? "", "2", counterKey, key, id, String(ttlMs), String(seq), rest];
-  return { command: "EVALSHA", words, read: null };
+export function takeFenced(key: string, value: string, ttlMs: string): Short {
+  return { command: "EVALSHA", words: [acquireDigest ?? "", "2", counterKey, key, value, ttlMs], read: null };
 }
 
 /** Takes a lock without a token: the plain command. Only who does not get it asks how long it is taken for. */
-export function takePlain(key: string, id: string, ttlMs: number, seq: bigint, rest: string): Short {
+export function takePlain(key: string, id: string, value: string, ttlMs: string): Short {
   return {
     command: "SET",
-    words: [key, `${id}\0t${seq}\0${rest}`, "NX", "GET", "PX", String(ttlMs)],
+    words: [key, value, "NX", "GET", "PX", ttlMs],
     read: (reply, link) => {
       if (reply === null) return "+";
       return link.send("PTTL", [key]).then((pttl) => taken(asText(reply), id, asText(pttl)));
@@ -40,7 +39,7 @@ export function takePlain(key: string, id: string, ttlMs: number, seq: bigint, r
   };
 }
 
-/** What acquire.lua says of a lock that is taken. */
+/** What the scripts say of a lock that is taken. */
 function taken(value: string, id: string, pttl: string): string {
   const [, owner, state] = /^([^\0]*)\0([ct]\d+)\0/.exec(value) ?? [];
   return owner === id && state !== undefined ? `=${state} ${pttl}` : `-${pttl} ${value}`;
@@ -56,7 +55,10 @@ export function storeToken(key: string, id: string, token: bigint): Short {
 }
 
 /** Releases a lock that should have this value. */
-export function releaseValue(key: string, id: string, seq: string, rest: string): Short {
-  const words = [releaseDigest ?? "", "1", key, `${id}\0t${seq}\0${rest}`, id];
-  return { command: "EVALSHA", words, read: (reply) => (asText(reply) === "1" ? "1" : null) };
+export function releaseValue(key: string, id: string, value: string): Short {
+  return { command: "EVALSHA", words: [freeDigest ?? "", "1", key, value, id], read: readFreed };
+}
+
+function readFreed(reply: unknown): string | null {
+  return reply === 1 || asText(reply) === "1" ? "+" : null;
 }

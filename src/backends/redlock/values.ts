@@ -33,6 +33,11 @@ export function packRest({ owner, metadata }: NewEntry, sinceMs: number): string
   return metadata === undefined ? text : `${text}\0${metadata}`;
 }
 
+/** The value of an entry that has a number. */
+export function valueOf(id: string, seq: bigint | string, rest: string): string {
+  return `${id}\0t${seq}\0${rest}`;
+}
+
 /** Reads a value. One that is not of our form is the id of an owner of whom nothing else is known. */
 function readValue(value: string): Held {
   const match = /^([^\0]*)\0([ct])(\d+)\0([^\0]*)(\0)?/.exec(value);
@@ -89,8 +94,8 @@ export function readLook(answer: string): { readonly leftMs: number; readonly he
   return { leftMs: leftMs(answer.slice(0, space)), held: readValue(answer.slice(space + 1)) };
 }
 
-/** What PTTL says is left: a key that does not expire is there for ever; never rounded up. */
+/** What PTTL says is left: a key that does not expire is there for ever, one that has just expired is not; never rounded up. */
 export function leftMs(pttl: string): number {
   const ms = Number(pttl);
-  return ms < 0 ? Number.POSITIVE_INFINITY : Math.max(0, ms - 1);
+  return ms === -1 ? Number.POSITIVE_INFINITY : Math.max(0, ms - 1);
 }

@@ -1,27 +1,19 @@
--- Purpose: takes a lock if it is free.
+-- Purpose: takes a lock if it is free, with a token if that can be had.
 -- Keys: lock
--- Arguments: id, ttlMs, seq, rest, fenced
--- Returns: "+" if it was free and has this seq now; "+" and what the counter of this node is, if it was free but its seq is a
---   token (fenced is "1") that is not above the counter, or is more than a second above it; "=", the kind and the number
---   and " " and the milliseconds that are left, if it was ours already; "-", what is left of its life and " " and its value,
---   if it is somebody else's
+-- Arguments: value, ttlMs
+-- Returns: "+" if it was free and has this value now; "+" and what the counter of this node is, if it was free but the token
+--   in the value is not above the counter, or is more than a second above it: then it notes the counter instead; and what
+--   taken says, if it was not free
 
-local function acquire(lock, id, ttlMs, seq, rest, fenced)
-  local state, counter = 't' .. seq, ''
-  if fenced == '1' then
-    local current = currentCounter()
-    local ahead = tonumber(seq) - tonumber(current)
-    if ahead <= 0 or ahead > 1000000 then
-      state, counter = 'c' .. current, current
-    end
-  end
-  local value = redis.call('SET', lock, id .. '\0' .. state .. '\0' .. rest, 'NX', 'GET', 'PX', ttlMs)
-  if not value then
-    if fenced == '1' and counter == '' then redis.call('SET', KEYS[1], seq) end
-    return '+' .. counter
-  end
-  local leftMs = redis.call('PTTL', lock)
-  local number, kind = own(value, id, '')
-  if number then return '=' .. kind .. number .. ' ' .. leftMs end
-  return '-' .. leftMs .. ' ' .. value
+local function acquire(lock, value, ttlMs)
+  local seq = string.match(value, '^[^%z]*%zt(%d+)%z')
+  local known = counter()
+  local ahead = tonumber(seq) - tonumber(known)
+  local fits = ahead > 0 and ahead <= 1000000
+  if not fits then value = string.gsub(value, '%zt%d+%z', '\0c' .. known .. '\0', 1) end
+  local was = redis.call('SET', lock, value, 'NX', 'GET', 'PX', ttlMs)
+  if was then return taken(lock, was, value) end
+  if not fits then return '+' .. known end
+  raise(seq)
+  return '+'
 end

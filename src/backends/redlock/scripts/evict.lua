@@ -2,13 +2,13 @@
 --   expired.
 -- Keys: lock, evicted
 -- Arguments: id, seq
--- Returns: 1 if it was there, with that seq unless that is "", else 0
+-- Returns: "+" if it was there, with that seq unless that is "", else "-"
 
 local function evict(lock, evicted, id, seq)
-  if not own(redis.call('GET', lock), id, seq) then return 0 end
+  if not own(redis.call('GET', lock), id, seq) then return '-' end
   local leftMs = redis.call('PTTL', lock)
   if leftMs > 0 then redis.call('SET', evicted, '1', 'PX', leftMs) end
   redis.call('DEL', lock)
   redis.call('PUBLISH', lock, id)
-  return 1
+  return '+'
 end

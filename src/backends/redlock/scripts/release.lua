@@ -1,9 +1,14 @@
--- Purpose: frees a lock that is known to the last byte, and tells those who wait; a script of its own.
+-- Purpose: frees a lock that should have this value, and tells those who wait.
 -- Keys: lock
--- Arguments: value, id
--- Returns: 1 if it had this value, else 0
+-- Arguments: value
+-- Returns: "+" if it was there, with the same owner and seq, else "-"
 
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', KEYS[1], ARGV[2])
-return 1
+local function release(lock, value)
+  if redis.call('GET', lock) ~= value then
+    local id, seq = string.match(value, '^([^%z]*)%zt(%d+)%z')
+    return remove(lock, id, seq, '1')
+  end
+  redis.call('DEL', lock)
+  redis.call('PUBLISH', lock, string.match(value, '^[^%z]*'))
+  return '+'
+end

@@ -1,11 +1,11 @@
 -- Purpose: frees a lock that is ours and tells those who wait, if that is wanted.
 -- Keys: lock
 -- Arguments: id, seq, tell
--- Returns: 1 if it was there, with that seq unless that is "", else 0
+-- Returns: "+" if it was there, with that seq unless that is "", else "-"
 
 local function remove(lock, id, seq, tell)
-  if not own(redis.call('GET', lock), id, seq) then return 0 end
+  if not own(redis.call('GET', lock), id, seq) then return '-' end
   redis.call('DEL', lock)
   if tell == '1' then redis.call('PUBLISH', lock, id) end
-  return 1
+  return '+'
 end
