@@ -102,7 +102,7 @@ export const suite = {
           rows.take("pair");
           rows.free("pair");
         };
-        return { pair, rows, openShared: () => openBare(join(folder, "ring.db")) };
+        return { pair, rows, openShared: () => openBare(join(folder, "ring.db"), true) };
       },
     },
     {
@@ -200,9 +200,9 @@ export const suite = {
  * same settings as the backend.
  * @param {string} path
  */
-function openBare(path) {
+function openBare(path, isShared = false) {
   const db = openSqlite(path);
-  db.exec("PRAGMA busy_timeout = 5000");
+  if (isShared) db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = NORMAL");
   db.exec(
