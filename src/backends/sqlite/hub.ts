@@ -41,7 +41,7 @@ export class Hub {
   readonly #peers = new Map<string, Peer>();
   /**
    * The sockets that we opened, by process, and those that others opened. A message goes on one that its reader has
-   * opened, if there is one: such a socket can be read without a stream, which takes half as long after a sleep.
+   * opened, if there is one: such a socket can be read without a stream, which a process that slept takes long to run.
    */
   readonly #opened = new Map<string, Socket>();
   readonly #accepted = new Map<string, Socket>();
