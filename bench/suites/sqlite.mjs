@@ -9,13 +9,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { drainFleet, loopFleet } from "../fleet.mjs";
 import { hopMicros } from "../hop.mjs";
+import { ringMicros } from "../ring.mjs";
 import { idle, pairMicros } from "../workloads.mjs";
 
 /** @import { Suite } from "../types.ts" */
 /** @import { Request } from "../workloads.mjs" */
 
 /** @typedef {{ folder: string }} Context */
-/** @typedef {{ request?: Request, pair?: () => unknown, bare?: ReturnType<typeof openBare> }} Subject */
+/** @typedef {ReturnType<typeof openBare>} Rows */
+/** @typedef {{ request?: Request, pair?: () => unknown, rows?: Rows, openShared?: () => Rows }} Subject */
 
 const shape = { processes: 4, waiters: 8, holdMs: 1 };
 const require = createRequire(import.meta.url);
@@ -33,6 +35,7 @@ export const suite = {
     inversions_4x8: { unit: "", better: "lower" },
     hop_p50: { unit: "µs", better: "lower" },
     commit_hop_p50: { unit: "µs", better: "lower" },
+    ring_p50: { unit: "µs", better: "lower" },
   },
 
   measurements: {
@@ -63,10 +66,15 @@ export const suite = {
     },
     // The least that a hand-over costs if the file says who holds: the holder's row is out before the next hears of it.
     commitHop: {
-      run: async ({ bare }, budget) => {
-        if (bare === undefined) throw new Error("the contender has no bare table");
-        return { commit_hop_p50: await hopMicros(budget, { prepare: bare.take, work: bare.free }) };
+      run: async ({ rows }, budget) => {
+        if (rows === undefined) throw new Error("the contender has no bare table");
+        const [prepare, work] = [() => rows.take("hop"), () => rows.free("hop")];
+        return { commit_hop_p50: await hopMicros(budget, { prepare, work }) };
       },
+    },
+    // The same in as many processes as the drain has, which sleep for as long in between.
+    ring: {
+      run: async (_subject, _budget, job) => ({ ring_p50: await ringMicros(job, shape.processes) }),
     },
   },
 
@@ -87,14 +95,14 @@ export const suite = {
     },
     {
       name: "sqlite-bare",
-      measurements: ["pair", "commitHop"],
+      measurements: ["pair", "commitHop", "ring"],
       async open({ folder }) {
-        const bare = openBare(join(folder, `bare-${process.pid}.db`));
+        const rows = openBare(join(folder, `bare-${process.pid}.db`));
         const pair = () => {
-          bare.take();
-          bare.free();
+          rows.take("pair");
+          rows.free("pair");
         };
-        return { pair, bare };
+        return { pair, rows, openShared: () => openBare(join(folder, "ring.db"), true) };
       },
     },
     {
@@ -127,7 +135,7 @@ export const suite = {
     },
     {
       name: "uds-hop",
-      measurements: ["hop"],
+      measurements: ["hop", "ring"],
       async open() {
         return {};
       },
@@ -163,6 +171,18 @@ export const suite = {
       of: { contender: "holdfast", metric: "drain_gap_p50_4x8" },
       to: [{ contender: "sqlite-bare", metric: "commit_hop_p50" }],
     },
+    ring_hop_p50_vs_uds_hop: {
+      of: { contender: "uds-hop", metric: "ring_p50" },
+      to: [{ contender: "uds-hop", metric: "hop_p50" }],
+    },
+    ring_commit_hop_p50_vs_uds_hop: {
+      of: { contender: "sqlite-bare", metric: "ring_p50" },
+      to: [{ contender: "uds-hop", metric: "hop_p50" }],
+    },
+    handoff_gap_p50_vs_ring_commit_hop: {
+      of: { contender: "holdfast", metric: "drain_gap_p50_4x8" },
+      to: [{ contender: "sqlite-bare", metric: "ring_p50" }],
+    },
     inversions_4x8: { of: { contender: "holdfast", metric: "inversions_4x8" }, to: [] },
   },
 
@@ -180,16 +200,19 @@ export const suite = {
  * same settings as the backend.
  * @param {string} path
  */
-function openBare(path) {
+function openBare(path, isShared = false) {
   const db = openSqlite(path);
+  if (isShared) db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = NORMAL");
-  db.exec("CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, until INTEGER) WITHOUT ROWID");
+  db.exec(
+    "CREATE TABLE IF NOT EXISTS locks (name TEXT PRIMARY KEY, owner TEXT, until INTEGER) WITHOUT ROWID",
+  );
   const take = db.prepare("INSERT INTO locks VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
   const free = db.prepare("DELETE FROM locks WHERE name = ? AND owner = ?");
   return {
-    take: () => void take.run("pair", "owner", Date.now() + 30_000),
-    free: () => void free.run("pair", "owner"),
+    take: (/** @type {string} */ name) => void take.run(name, "owner", Date.now() + 30_000),
+    free: (/** @type {string} */ name) => void free.run(name, "owner"),
   };
 }
 

@@ -27,6 +27,9 @@ interface Peer {
 /** The longest pause between two attempts to reach a process, in milliseconds: the fallback where sockets fail. */
 const longestPauseMs = 1_000;
 
+/** How much is read from a socket at a time, in bytes: more than a message has, mostly. */
+const bufferSize = 4096;
+
 /** How long a path of a socket may be, in bytes: systems differ between 104 and 108. */
 const longestAddress = 100;
 
@@ -36,8 +39,12 @@ export class Hub {
   readonly #folder: string;
   readonly #listener: HubListener;
   readonly #peers = new Map<string, Peer>();
-  /** The sockets that lead to each process; those that others opened count, too. */
-  readonly #sockets = new Map<string, Socket>();
+  /**
+   * The sockets that we opened, by process, and those that others opened. A message goes on one that its reader has
+   * opened, if there is one: such a socket can be read without a stream, which a process that slept takes long to run.
+   */
+  readonly #opened = new Map<string, Socket>();
+  readonly #accepted = new Map<string, Socket>();
   readonly #open = new Set<Socket>();
   #server: Server | null = null;
   #closed = false;
@@ -64,12 +71,13 @@ export class Hub {
 
   /** Whether a socket to a process stands, so that its end will be heard. */
   isInTouch(process: string): boolean {
-    return this.#sockets.get(process)?.readyState === "open";
+    return isOpen(this.#opened.get(process)) || isOpen(this.#accepted.get(process));
   }
 
   /** Sends a line to another process. */
   send(process: string, line: string): void {
-    (this.#sockets.get(process) ?? this.#connect(process)).write(`${line}\n`);
+    const socket = this.#accepted.get(process) ?? this.#opened.get(process) ?? this.#connect(process);
+    socket.write(`${line}\n`, "latin1");
   }
 
   /** Stays in touch with a process, so that its end is heard, until the function that this gives is called. */
@@ -77,7 +85,7 @@ export class Hub {
     const peer = this.#peers.get(process) ?? { users: 0, failures: 0, timer: null };
     this.#peers.set(process, peer);
     peer.users += 1;
-    if (!this.#sockets.has(process) && peer.timer === null) this.#connect(process);
+    if (!this.#opened.has(process) && peer.timer === null) this.#connect(process);
     let kept = true;
     return () => {
       if (!kept) return;
@@ -91,8 +99,10 @@ export class Hub {
 
   /** Forgets a process that has ended. */
   forget(process: string): void {
-    this.#sockets.get(process)?.destroy();
-    this.#sockets.delete(process);
+    for (const sockets of [this.#opened, this.#accepted]) {
+      sockets.get(process)?.destroy();
+      sockets.delete(process);
+    }
     const peer = this.#peers.get(process);
     if (peer !== undefined && peer.timer !== null) clearTimeout(peer.timer);
     this.#peers.delete(process);
@@ -106,70 +116,90 @@ export class Hub {
     this.#peers.clear();
     this.#server?.close();
     await Promise.all([...this.#open].map(flushed));
-    this.#sockets.clear();
+    this.#opened.clear();
+    this.#accepted.clear();
     removeSocket(addressIn(this.#folder, this.name));
   }
 
   #connect(process: string): Socket {
-    const socket = createConnection(addressIn(this.#folder, process));
+    const take = lineReader((line) => this.#listener.onMessage(line));
+    const buffer = Buffer.alloc(bufferSize);
+    const callback = (bytes: number): boolean => {
+      take(buffer.toString("latin1", 0, bytes));
+      return true;
+    };
+    const socket = createConnection({
+      path: addressIn(this.#folder, process),
+      onread: { buffer, callback },
+    });
     socket.write(`${this.name}\n`);
-    this.#serve(socket, process);
+    this.#opened.set(process, socket);
+    this.#serve(socket);
+    socket.on("connect", () => {
+      const peer = this.#peers.get(process);
+      if (peer !== undefined) peer.failures = 0;
+    });
+    socket.on("close", () => this.#ended(process, this.#opened, socket));
     return socket;
   }
 
   /** The first line of whoever connects is its name. */
   #accept(socket: Socket): void {
     if (this.#closed) return void socket.destroy();
-    this.#serve(socket, null);
-  }
-
-  #serve(socket: Socket, process: string | null): void {
-    let name = process;
-    let rest = "";
-    if (name !== null) this.#sockets.set(name, socket);
-    this.#open.add(socket);
-    socket
-      .unref()
-      .setEncoding("utf8")
-      .on("error", () => {});
-    socket.on("connect", () => {
-      const peer = name === null ? undefined : this.#peers.get(name);
-      if (peer !== undefined) peer.failures = 0;
+    let name: string | null = null;
+    const take = lineReader((line) => {
+      if (name !== null) return this.#listener.onMessage(line);
+      name = line;
+      this.#accepted.set(name, socket);
     });
-    socket.on("data", (text: string) => {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        if (name !== null) this.#listener.onMessage(line);
-        else {
-          name = line;
-          if (!this.#sockets.has(name)) this.#sockets.set(name, socket);
-        }
-      }
-    });
+    this.#serve(socket);
+    socket.setEncoding("latin1").on("data", take);
     socket.on("close", () => {
-      this.#open.delete(socket);
-      if (name !== null) this.#ended(name, socket);
+      if (name !== null) this.#ended(name, this.#accepted, socket);
     });
   }
 
-  #ended(process: string, socket: Socket): void {
-    if (this.#sockets.get(process) === socket) this.#sockets.delete(process);
+  #serve(socket: Socket): void {
+    this.#open.add(socket);
+    socket.unref().on("error", () => {});
+    socket.on("close", () => this.#open.delete(socket));
+  }
+
+  #ended(process: string, sockets: Map<string, Socket>, socket: Socket): void {
+    if (sockets.get(process) === socket) sockets.delete(process);
     if (this.#closed) return;
     const peer = this.#peers.get(process);
-    if (peer !== undefined && peer.timer === null) {
+    if (peer !== undefined && peer.timer === null && !this.#opened.has(process)) {
       // The socket closes a moment before the process is gone: soon again at first, then less and less often.
       const pauseMs = Math.min(longestPauseMs, 2 ** peer.failures);
       peer.failures += 1;
       peer.timer = setTimeout(() => {
         peer.timer = null;
-        if (peer.users === 0 || this.#sockets.has(process)) return;
+        if (peer.users === 0 || this.#opened.has(process)) return;
         this.#connect(process);
       }, pauseMs);
       peer.timer.unref();
     }
     this.#listener.onLost(process);
   }
+}
+
+function isOpen(socket: Socket | undefined): boolean {
+  return socket?.readyState === "open";
+}
+
+/** Gives a function that takes text as it arrives, and calls back with each whole line. */
+function lineReader(onLine: (line: string) => void): (text: string) => void {
+  let rest = "";
+  return (text) => {
+    rest += text;
+    let start = 0;
+    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n", start)) {
+      onLine(rest.slice(start, end));
+      start = end + 1;
+    }
+    rest = rest.slice(start);
+  };
 }
 
 /** Resolves when what was written has left this process, or cannot. */

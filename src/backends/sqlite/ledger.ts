@@ -5,13 +5,11 @@
 import type { NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
 import { nothingAhead } from "../../core/grant.ts";
 import type { Machine } from "./machine.ts";
-import type { Message } from "./messages.ts";
+import { firstOf, type Message } from "./messages.ts";
 import {
   entryOf,
   insert,
   insertAlone,
-  type Next,
-  nextOf,
   type Standing,
   standingFor,
   standingOf,
@@ -113,11 +111,14 @@ export class Ledger {
     if (!this.#crowded.has(queue)) return deleteLast.run(queue, seq, nowUs) > 0 ? "removed" : null;
     const [row] = deleteWriter.all(queue, seq, nowUs);
     if (row === undefined) return null;
-    if (row.next !== null) {
-      const isTold = row.isFirst === 1n && this.#tellFirst(queue, nextOf(row.next), nowUs);
-      return isTold ? "removed" : "followed";
+    if (row.next === null) {
+      this.#crowded.delete(queue);
+      return "removed";
     }
-    if (row.isFirst === 1n) this.#crowded.delete(queue);
+    if (row.next === "") return "followed";
+    const at = row.next.indexOf(" ");
+    const message: Message = { kind: "first", text: row.next.slice(at + 1) };
+    this.#letters.push({ process: row.next.slice(0, at), message });
     return "removed";
   }
 
@@ -200,17 +201,16 @@ export class Ledger {
     }
     if (row !== first) this.#tellOf(queue, entry, nowUs);
     else if (second === undefined) this.#crowded.delete(queue);
-    else if (entry.permits !== undefined || !this.#tellFirst(queue, standingOf(second), nowUs)) {
+    else if (entry.permits !== undefined || !this.#tellFirst(standingOf(second), nowUs)) {
       this.#tellOf(queue, entry, nowUs);
     }
     return wasLive;
   }
 
   /** The usual hand-over is to a writer that is first now. False if it is another one: nobody was told then. */
-  #tellFirst(queue: string, first: Next, nowUs: number): boolean {
+  #tellFirst(first: Standing, nowUs: number): boolean {
     if (first.mode === "read" || first.permits !== undefined || first.untilUs <= nowUs) return false;
-    const { id, seq, sinceUs, untilUs, process } = first;
-    this.#letters.push({ process, message: { kind: "first", queue, id, seq, sinceUs, untilUs } });
+    this.#letters.push({ process: first.process, message: firstOf(first) });
     return true;
   }
 
@@ -289,7 +289,7 @@ export class Ledger {
 
   #tellOf(queue: string, left: Left, nowUs: number): void {
     for (const { waiter, fresh } of concernedBy(this.#statements, queue, left, nowUs)) {
-      const message: Message = { kind: "turn", queue, id: waiter.id, fresh };
+      const message: Message = { kind: "turn", seq: String(waiter.seq), fresh };
       this.#letters.push({ process: waiter.process, message });
     }
   }

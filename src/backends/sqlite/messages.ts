@@ -1,22 +1,21 @@
-/** What processes tell each other, as one line of text each; who is told is decided in succession.ts. */
+/** What processes tell each other, as one line of ASCII each; who is told is decided in succession.ts. */
 import type { Standing } from "./statements.ts";
 import type { Fresh } from "./succession.ts";
 
+/** The seq says who is told: a file gives each only once, in whatever queue. */
 interface Turn<Seen> {
   readonly kind: "turn";
-  readonly queue: string;
-  readonly id: string;
+  readonly seq: string;
   readonly fresh: Seen | null;
 }
 
-/** Nobody is ahead any more: what most messages say, and so it is short. */
-export interface First<Seq = bigint> {
+/**
+ * Nobody is ahead of an entry any more: what most messages say. Its text is seq, sinceUs and untilUs, and as it is sent:
+ * a process that has just woken up takes longer to read JSON than to do the rest.
+ */
+export interface First {
   readonly kind: "first";
-  readonly queue: string;
-  readonly id: string;
-  readonly seq: Seq;
-  readonly sinceUs: number;
-  readonly untilUs: number;
+  readonly text: string;
 }
 
 interface Evicted {
@@ -32,20 +31,27 @@ export type Message = Turn<Fresh> | First | Evicted;
 /** A seq is text on the way: JSON has no integers of 64 bits. */
 type Sent = Omit<Standing, "seq"> & { readonly seq: string };
 
-/** A message as a line. */
+/** That an entry is the first of its queue now. */
+export function firstOf({ seq, sinceUs, untilUs }: Pick<Standing, "seq" | "sinceUs" | "untilUs">): First {
+  return { kind: "first", text: `${seq} ${sinceUs} ${untilUs}` };
+}
+
+/** A message as a line: of ASCII, so that no character of it arrives in two parts. */
 export function lineOf(message: Message): string {
-  return JSON.stringify(message, (_key, value: unknown) =>
+  if (message.kind === "first") return message.text;
+  const text = JSON.stringify(message, (_key, value: unknown) =>
     typeof value === "bigint" ? String(value) : value,
   );
+  return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** The message of a line; null for one that this version does not know. */
 export function messageOf(line: string): Message | null {
+  if (!line.startsWith("{")) return { kind: "first", text: line };
   try {
     const message: unknown = JSON.parse(line);
     if (!isMessage(message)) return null;
     if (message.kind === "evicted") return message;
-    if (message.kind === "first") return { ...message, seq: BigInt(message.seq) };
     if (message.fresh === null) return { ...message, fresh: null };
     const { self, nearest, nearestWriter } = message.fresh;
     const fresh = {
@@ -64,15 +70,11 @@ function withSeq(standing: Sent): Standing {
   return { ...standing, seq: BigInt(standing.seq) };
 }
 
-function isMessage(value: unknown): value is Turn<Fresh<Sent>> | First<string> | Evicted {
+function isMessage(value: unknown): value is Turn<Fresh<Sent>> | Evicted {
   return (
     typeof value === "object" &&
     value !== null &&
     "kind" in value &&
-    (value.kind === "turn" || value.kind === "first" || value.kind === "evicted") &&
-    "queue" in value &&
-    typeof value.queue === "string" &&
-    "id" in value &&
-    typeof value.id === "string"
+    (value.kind === "turn" || value.kind === "evicted")
   );
 }

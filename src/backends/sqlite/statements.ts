@@ -50,8 +50,11 @@ export interface Statements {
   readonly insertPlainAlone: Statement;
   /** Takes out an entry with nobody behind it, if it is live. */
   readonly deleteLast: Statement;
-  /** Takes out a writer outside of a semaphore, if it is live, and gives who is behind it, if anybody is. */
-  readonly deleteWriter: Statement<{ readonly isFirst: bigint; readonly next: string | null }>;
+  /**
+   * Takes out a writer outside of a semaphore, if it is live, and gives who is behind it: its process and the text of a
+   * message to it, if it is another such writer and the first now; nothing but "" if not; null if nobody is.
+   */
+  readonly deleteWriter: Statement<{ readonly next: string | null }>;
   readonly insert: Statement;
   readonly delete: Statement;
   readonly front: Statement<Row>;
@@ -100,9 +103,10 @@ export function prepare(db: Database): Statements {
     // What is returned is the same whether it is worked out before the row goes or after.
     deleteWriter: db.prepare(
       `DELETE FROM entries WHERE queue = ?1 AND seq = ?2 AND until > ?3 AND mode = 'write' AND permits IS NULL
-       RETURNING NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1 AND seq < ?2) AS isFirst,
-       (SELECT json_array(id, CAST(seq AS TEXT), since, until, process, mode, permits) FROM entries
-        WHERE queue = ?1 AND seq > ?2 ORDER BY seq LIMIT 1) AS next`,
+       RETURNING (SELECT CASE WHEN mode = 'write' AND permits IS NULL AND until > ?3
+         AND NOT EXISTS (SELECT 1 FROM entries WHERE queue = ?1 AND seq < ?2)
+         THEN process || ' ' || seq || ' ' || since || ' ' || until ELSE '' END
+         FROM entries WHERE queue = ?1 AND seq > ?2 ORDER BY seq LIMIT 1) AS next`,
     ),
     insert: db.prepare(
       `INSERT INTO entries (queue, ${columns}, behind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -140,23 +144,6 @@ export function prepare(db: Database): Statements {
     forgetEvicted: db.prepare("DELETE FROM evicted WHERE until <= ?1"),
     setClock: db.prepare("UPDATE store SET clock = ?1"),
   };
-}
-
-/** Who is behind an entry that was taken out. */
-export type Next = Pick<Standing, "id" | "seq" | "sinceUs" | "untilUs" | "process" | "mode" | "permits">;
-
-/** What the deletion of a writer has said of who is behind it. */
-export function nextOf(text: string): Next {
-  const [id, seq, sinceUs, untilUs, process, mode, permits]: [
-    string,
-    string,
-    number,
-    number,
-    string,
-    EntryMode,
-    number | null,
-  ] = JSON.parse(text);
-  return { id, seq: BigInt(seq), sinceUs, untilUs, process, mode, permits: permits ?? undefined };
 }
 
 /** A statement that appends an entry with the given columns to a queue if that is empty. */

@@ -173,7 +173,8 @@ export class SqliteStore {
     client: StoreClient,
     onChange: (fresh?: Snapshot) => void,
   ): Answer<() => void> {
-    const watch: Watch = { queue, self, target, client, onChange, kept: new Map() };
+    const waiter = String(self.seq);
+    const watch: Watch = { queue, self, waiter, target, client, onChange, kept: new Map() };
     return this.#turns.take(() => {
       // Whoever takes the target out after the look finds the watch standing.
       this.#watches.add(watch);
@@ -233,12 +234,12 @@ export class SqliteStore {
 
   #deliver(message: Message | null): void {
     if (message === null) return;
-    const { kind, queue, id } = message;
-    if (kind === "evicted") return this.#clients.get(message.slot)?.evicted(queue, id);
+    const { kind } = message;
+    if (kind === "evicted") return this.#clients.get(message.slot)?.evicted(message.queue, message.id);
     const nowUs = this.#machine.nowUs();
     if (kind === "first") return this.#watches.tellFirst(message, nowUs);
-    const { fresh } = message;
-    this.#watches.tell(queue, id, fresh === null ? undefined : snapshotOf(fresh, nowUs));
+    const { seq, fresh } = message;
+    this.#watches.tell(seq, fresh === null ? undefined : snapshotOf(fresh, nowUs));
   }
 
   #sweep(): void {

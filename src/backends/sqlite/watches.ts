@@ -16,6 +16,8 @@ export interface Watch {
   readonly queue: string;
   /** The entry that waits. */
   readonly self: Entry;
+  /** Its seq, as messages name it. */
+  readonly waiter: string;
   readonly target: Entry | null;
   readonly client: StoreClient;
   readonly onChange: (fresh?: Snapshot) => void;
@@ -25,35 +27,34 @@ export interface Watch {
 
 /** All watches of a process on one file. */
 export class Watches {
+  /** By the seq of the entry that waits. */
   readonly #byWaiter = new Map<string, Set<Watch>>();
 
   add(watch: Watch): void {
-    const key = keyOf(watch.queue, watch.self.id);
-    const watches = this.#byWaiter.get(key) ?? new Set();
-    this.#byWaiter.set(key, watches.add(watch));
+    const watches = this.#byWaiter.get(watch.waiter) ?? new Set();
+    this.#byWaiter.set(watch.waiter, watches.add(watch));
   }
 
   /** Ends a watch; again does nothing. */
   end(watch: Watch): void {
     for (const release of watch.kept.values()) release();
     watch.kept.clear();
-    const key = keyOf(watch.queue, watch.self.id);
-    const watches = this.#byWaiter.get(key);
-    if (watches?.delete(watch) && watches.size === 0) this.#byWaiter.delete(key);
+    const watches = this.#byWaiter.get(watch.waiter);
+    if (watches?.delete(watch) && watches.size === 0) this.#byWaiter.delete(watch.waiter);
   }
 
   /** Calls whoever watches for an entry, once. */
-  tell(queue: string, id: string, fresh?: Snapshot): void {
-    for (const watch of this.#byWaiter.get(keyOf(queue, id)) ?? []) this.call(watch, fresh);
+  tell(waiter: string, fresh?: Snapshot): void {
+    for (const watch of this.#byWaiter.get(waiter) ?? []) this.call(watch, fresh);
   }
 
   /** Calls whoever watches for an entry that nobody is ahead of any more. */
-  tellFirst({ queue, id, seq, sinceUs, untilUs }: First, nowUs: number): void {
-    for (const watch of this.#byWaiter.get(keyOf(queue, id)) ?? []) {
-      // An entry that was appended again has the same id, and another watch.
-      const self = { ...watch.self, expiresInMs: (untilUs - nowUs) / 1000, ageMs: (nowUs - sinceUs) / 1000 };
-      if (watch.self.seq === seq) this.call(watch, { self, ahead: nothingAhead });
-      else this.call(watch);
+  tellFirst({ text }: First, nowUs: number): void {
+    const [waiter = "", sinceUs, untilUs] = text.split(" ");
+    for (const watch of this.#byWaiter.get(waiter) ?? []) {
+      const expiresInMs = Math.max(0, (Number(untilUs) - nowUs) / 1000);
+      const self = { ...watch.self, expiresInMs, ageMs: (nowUs - Number(sinceUs)) / 1000 };
+      this.call(watch, { self, ahead: nothingAhead });
     }
   }
 
@@ -76,8 +77,4 @@ export class Watches {
       for (const watch of watches) if (watch.client === client) this.end(watch);
     }
   }
-}
-
-function keyOf(queue: string, id: string): string {
-  return `${queue}\0${id}`;
 }
