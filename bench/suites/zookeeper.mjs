@@ -1,7 +1,7 @@
 /** Locks on ZooKeeper: the backend against Curator's InterProcessMutex, and against the bare requests on the same client: create and delete, the floor, and with a list of the queue. */
 import { makeFolder, removeFolder } from "../../scripts/lib/server-process.mjs";
 import { askServer, startZooKeeper } from "../../scripts/lib/zookeeper-server.mjs";
-import { compileCurator, curatorLoop, curatorPair } from "../curator.mjs";
+import { compileBench, curatorLoop, curatorPair } from "../curator.mjs";
 import { loopFleet } from "../fleet.mjs";
 import { idle, pairMicros } from "../workloads.mjs";
 
@@ -141,7 +141,7 @@ export const suite = {
       durable: true,
     });
     const folder = await makeFolder("curator");
-    await compileCurator(folder);
+    await compileBench(folder);
     return { port: servers[0]?.port ?? 0, folder };
   },
 
