@@ -46,9 +46,9 @@ export class Streak {
   /** Whether a node of this name, made after `begin` said so, surely has nobody ahead of it. */
   follows(name: string): boolean {
     const sequence = Number(name.slice(-10));
+    const last = this.#watched && this.#last?.left === true ? this.#last : null;
     // The last number of all is given more than once.
-    const next = this.#watched && this.#last !== null && sequence === this.#last.node.sequence + 1;
-    if (next && sequence < lastSequence) return true;
+    if (last !== null && sequence === last.node.sequence + 1 && sequence < lastSequence) return true;
     this.end();
     return false;
   }
@@ -66,8 +66,8 @@ export class Streak {
     this.#underWay = false;
     this.#last = null;
     this.#count = 0;
+    if (this.#watched) this.#session.unwatch(this.#parent, this.#changed);
     this.#watched = false;
-    this.#session.unwatch(this.#parent, this.#changed);
   }
 
   readonly #changed = (): void => this.end();
@@ -75,13 +75,12 @@ export class Streak {
   async #watch(own: Own): Promise<void> {
     try {
       const stat = await this.#session.exists(this.#parent, this.#changed);
-      if (this.#last !== own) return this.#session.unwatch(this.#parent, this.#changed);
       // The last that came or went is our node, and it is the only one.
-      if (stat?.pzxid === own.seq && stat.numChildren === 1) this.#watched = true;
-      else this.end();
+      this.#watched = this.#last === own && stat?.pzxid === own.seq && stat.numChildren === 1;
     } catch {
-      this.end();
+      // Then it is not watched; whoever asks next is told why.
     }
+    if (!this.#watched) this.#session.unwatch(this.#parent, this.#changed);
   }
 }
 
