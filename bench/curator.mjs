@@ -1,27 +1,14 @@
 /** Curator in Java processes for the bench: compiled, started and told what to do; figures come from what they print. */
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { compileCurator, curatorArguments } from "../scripts/lib/curator.mjs";
 import { summarize } from "./statistics.mjs";
 
 /** @import { Budget } from "./types.ts" */
 
-const jars = [
-  "curator-recipes",
-  "curator-framework",
-  "curator-client",
-  "zookeeper",
-  "zookeeper-jute",
-  "guava",
-  "slf4j-api",
-  "slf4j-simple",
-].map((name) => `/usr/share/java/${name}.jar`);
-
 /** Compiles the program into a folder. */
-export async function compileCurator(/** @type {string} */ folder) {
-  const source = fileURLToPath(new URL("java/CuratorBench.java", import.meta.url));
-  await promisify(execFile)("javac", ["-d", folder, "-cp", jars.join(":"), source]);
+export function compileBench(/** @type {string} */ folder) {
+  return compileCurator(new URL("java/CuratorBench.java", import.meta.url), folder);
 }
 
 /** One Java process. */
@@ -32,8 +19,7 @@ class Java {
 
   /** @param {string} folder @param {string} hosts */
   constructor(folder, hosts) {
-    const silent = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off";
-    const args = [silent, "-cp", [folder, ...jars].join(":"), "CuratorBench", hosts];
+    const args = [...curatorArguments(folder, "CuratorBench"), hosts];
     this.child = spawn("java", args, { stdio: ["pipe", "pipe", "inherit"] });
     createInterface({ input: this.child.stdout }).on("line", (line) => {
       this.#heard.push(line);

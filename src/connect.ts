@@ -30,6 +30,7 @@ const schemes: Readonly<Record<string, (url: string) => Promise<Backend>>> = {
   "etcd:": openEtcd,
   "etcds:": openEtcd,
   "zookeeper:": openZookeeper,
+  "zookeepers:": openZookeeper,
 };
 
 async function openMemory(url: string): Promise<Backend> {

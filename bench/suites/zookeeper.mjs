@@ -1,12 +1,15 @@
-/** Locks on ZooKeeper: the backend against Curator's InterProcessMutex, and a bare create and delete on the same client, the floor. */
+/** Locks on ZooKeeper: the backend against Curator's InterProcessMutex, and against the bare requests on the same client: create and delete, the floor, and with a list of the queue. */
 import { makeFolder, removeFolder } from "../../scripts/lib/server-process.mjs";
 import { askServer, startZooKeeper } from "../../scripts/lib/zookeeper-server.mjs";
-import { compileCurator, curatorLoop, curatorPair } from "../curator.mjs";
+import { compileBench, curatorLoop, curatorPair } from "../curator.mjs";
 import { loopFleet } from "../fleet.mjs";
 import { idle, pairMicros } from "../workloads.mjs";
 
 /** @import { Budget, Job, Suite } from "../types.ts" */
 /** @import { Request } from "../workloads.mjs" */
+
+/** @typedef {import("../../src/backends/zookeeper/client/session.ts").ZooSession} ZooSession */
+/** @typedef {Parameters<ZooSession["create"]>[0]} NewNode */
 
 /** @typedef {{ port: number, folder: string }} Context the server, and where Curator's program is */
 
@@ -94,6 +97,12 @@ export const suite = {
       close: (subject) => subject.close(),
     },
     {
+      name: "create-list-delete",
+      measurements: ["pair"],
+      open: openLeast,
+      close: (subject) => subject.close(),
+    },
+    {
       name: "curator",
       measurements: ["pair", "handoff"],
       fullOnly: ["handoff4"],
@@ -103,6 +112,11 @@ export const suite = {
 
   ratios: {
     pair_p50_vs_floor: ratio("pair_p50", "create-delete"),
+    pair_p50_vs_least: ratio("pair_p50", "create-list-delete"),
+    least_pair_p50_vs_floor: {
+      of: { contender: "create-list-delete", metric: "pair_p50" },
+      to: [{ contender: "create-delete", metric: "pair_p50" }],
+    },
     pair_p50_vs_curator: ratio("pair_p50", "curator"),
     handoff_per_s_16_vs_curator: ratio("handoff_per_s_16", "curator"),
     handoff_gap_p50_vs_curator: ratio("handoff_gap_p50", "curator"),
@@ -127,7 +141,7 @@ export const suite = {
       durable: true,
     });
     const folder = await makeFolder("curator");
-    await compileCurator(folder);
+    await compileBench(folder);
     return { port: servers[0]?.port ?? 0, folder };
   },
 
@@ -157,22 +171,48 @@ async function openHoldfast(context) {
   return { context, request: (name, run) => locks.request(name, run), close: () => locks.close() };
 }
 
-/** Not a lock: what it costs at least to make a node and to delete it again. @param {Context} context @returns {Promise<Subject>} */
-async function openBare(context) {
+/** Not a lock: what it costs at least to make a node and to delete it again. */
+function openBare(/** @type {Context} */ context) {
+  return openRaw(context, "/bare", (session, node) => session.create(node));
+}
+
+/** The recipe of ZooKeeper's own pages, and nothing around it: make a node, list the queue right behind it, delete. */
+function openLeast(/** @type {Context} */ context) {
+  return openRaw(context, "/least", async (session, node) => {
+    const [made, { children }] = await Promise.all([session.create(node), session.getChildren("/least")]);
+    if (children.length !== 1) throw new Error("somebody is ahead");
+    return made;
+  });
+}
+
+/**
+ * @param {Context} context
+ * @param {string} parent
+ * @param {(session: ZooSession, node: NewNode) => Promise<{ path: string }>} enter
+ * @returns {Promise<Subject>}
+ */
+async function openRaw(context, parent, enter) {
+  // Not literals: the type checker runs before the package is built.
   const { parseEnsemble, ZooSession } = await import(built("backends/zookeeper/client/index.js"));
   const { systemClock: clock } = await import(built("core/clock.js"));
   const ensemble = parseEnsemble(hostsOf(context));
   const pace = { sessionMs: 30_000, pingShare: 1 / 12, reportMs: 1_000, reachMs: 5_000 };
+  /** @type {ZooSession} */
   const session = new ZooSession({ ...ensemble, ...pace, clock, random: Math.random });
   const acl = [{ perms: 31, scheme: "world", id: "anyone" }];
   const data = Buffer.alloc(0);
-  await session.create({ path: "/bare", data, acl, mode: "persistent" }).catch(() => {});
+  await session.create({ path: parent, data, acl, mode: "persistent" }).catch(() => {});
   return {
     context,
     request: async (_name, run) => {
-      const node = await session.create({ path: "/bare/n-", data, acl, mode: "ephemeral-sequential" });
+      const { path } = await enter(session, {
+        path: `${parent}/n-`,
+        data,
+        acl,
+        mode: "ephemeral-sequential",
+      });
       await run();
-      await session.delete(node.path);
+      await session.delete(path);
     },
     close: () => session.close(),
   };

@@ -22,6 +22,9 @@ export interface ZooServer {
   remove(): Promise<void>;
 }
 
+export function compileCurator(source: URL, folder: string): Promise<void>;
+export function curatorArguments(folder: string, program: string): string[];
+
 export const javaFlags: readonly string[];
 export function startZooKeeper(count: number, options?: ZooOptions): Promise<ZooServer[]>;
 

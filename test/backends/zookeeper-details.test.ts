@@ -99,17 +99,39 @@ describe("a URL", () => {
     expect(auth).toEqual({ scheme: "digest", secret: "kim:s@cret" });
   });
 
-  it.each(["zookeeper:", "zookeeper://", "zookeeper://user:secret@", "zookeeper://a:99999"])(
-    "is refused without hosts, and no secret is shown: %s",
-    async (url) => {
-      const error: unknown = await openBackend(url).then(
-        () => null,
-        (reason: unknown) => reason,
-      );
-      expect(hasCode(error, "LOCK_INVALID")).toBe(true);
-      expect(String(error)).not.toContain("secret");
-    },
-  );
+  it("speaks TLS with zookeepers://", () => {
+    const url = "zookeepers://kim:x@a:1,b:2/c?servername=zk";
+    expect(zookeeperUrl(url)).toMatchObject({ hosts: "a:1,b:2/c", tls: { servername: "zk" } });
+    expect(zookeeperUrl("zookeepers://a:1").tls).toEqual({});
+    expect(zookeeperUrl("zookeeper://a").tls).toBeUndefined();
+  });
+
+  it.each([
+    ["zookeeper:", /zookeeper:\/\/host/],
+    ["zookeeper://", /zookeeper:\/\/host/],
+    ["zookeeper://user:secret@", /zookeeper:\/\/host/],
+    ["zookeeper://a:99999", /not a host/],
+    ["zookeeper://user:secret%@a", /login/],
+    ["zookeeper://user:secret@a?tls=true", /no parameter "tls"/],
+    ["zookeeper://user:secret@a?ca=/ca.pem", /zookeepers:\/\//],
+    ["zookeepers://user:secret@a", /port/],
+    ["zookeepers://user:secret@a:1,b", /port/],
+    ["zookeepers://user:secret@a:1?ca=/not/there.pem", /file of ca .*\/not\/there\.pem/],
+    ["zookeepers://user:secret@a:1?ca=", /file of ca/],
+    ["zookeepers://user:secret@a:1?cert=/dev/null", /go together/],
+    ["zookeepers://user:secret@a:1?key=/dev/null", /go together/],
+    ["zookeepers://user:secret@a:1?cert=/dev/null&key=/dev/null", /PEM/],
+    ["zookeepers://user:secret@a:1?ca=/dev/null", /PEM/],
+    ["zookeepers://user:secret@a:1?servername=a&servername=b", /twice/],
+  ])("is refused if it makes no sense, and no secret is shown: %s", async (url, why) => {
+    const error: unknown = await openBackend(url).then(
+      () => null,
+      (reason: unknown) => reason,
+    );
+    expect(hasCode(error, "LOCK_INVALID")).toBe(true);
+    expect(String(error)).toMatch(why);
+    expect(String(error)).not.toContain("secret");
+  });
 });
 
 describe("with a server", () => {

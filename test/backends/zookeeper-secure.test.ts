@@ -1,13 +1,11 @@
 /** The ZooKeeper backend over TLS, against a server with certificates of its own: who is trusted, and how a refusal reads. */
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePorts, makeFolder, removeFolder } from "../../scripts/lib/for-tests.mjs";
+import { makeFolder, removeFolder } from "../../scripts/lib/for-tests.mjs";
 import { type ZooKeeperOptions, zookeeperBackend } from "../../src/backends/zookeeper/index.ts";
 import { connect } from "../../src/connect.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { type Certificates, makeCertificates } from "../helpers/certificates.ts";
-import { started, type ZooRig } from "../helpers/zookeeper.ts";
+import { type SecureRig, secured } from "../helpers/zookeeper.ts";
 
 /** Longer than a test may take: what is refused is not to wait for it. */
 const reach = 120_000;
@@ -22,28 +20,8 @@ beforeAll(async () => {
   const elsewhere = await makeFolder("zookeeper-tls");
   others = await makeCertificates(elsewhere);
   await removeFolder(elsewhere);
-  const { cert, key } = ours.files;
-  await writeFile(join(folder, "both.pem"), Buffer.concat([await readFile(key), await readFile(cert)]));
 });
 afterAll(() => removeFolder(folder));
-
-/** A server with a plain port and one for TLS. */
-async function secured(mutual: boolean): Promise<{ rig: ZooRig; secure: string }> {
-  const [port] = await freePorts(1);
-  const rig = await started(1, {
-    settings: [
-      `secureClientPort=${port}`,
-      "secureClientPortAddress=127.0.0.1",
-      "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-      `ssl.keyStore.location=${join(folder, "both.pem")}`,
-      "ssl.keyStore.type=PEM",
-      `ssl.trustStore.location=${ours.files.ca}`,
-      "ssl.trustStore.type=PEM",
-      `ssl.clientAuth=${mutual ? "need" : "none"}`,
-    ],
-  });
-  return { rig, secure: `127.0.0.1:${port}` };
-}
 
 async function use<T>(options: ZooKeeperOptions, work: (locks: LockManager) => Promise<T>): Promise<T> {
   await using locks = await connect(zookeeperBackend({ root: "/s", tickMs: 100, reach, ...options }));
@@ -59,12 +37,13 @@ const unavailable = (text: RegExp): unknown =>
   expect.objectContaining({ code: "LOCK_UNAVAILABLE", message: expect.stringMatching(text) });
 
 describe.each([false, true])("TLS, with client certificates: %s", (mutual) => {
-  let rig: ZooRig;
+  let rig: SecureRig;
   let hosts: string;
   let trusted: NonNullable<ZooKeeperOptions["tls"]>;
 
   beforeAll(async () => {
-    ({ rig, secure: hosts } = await secured(mutual));
+    rig = await secured(folder, ours, mutual);
+    hosts = rig.secure;
     const { ca, cert, key } = ours;
     trusted = mutual ? { ca, cert, key } : { ca };
   });
@@ -125,6 +104,17 @@ describe.each([false, true])("TLS, with client certificates: %s", (mutual) => {
     const told = unavailable(/no server of ZooKeeper could be reached/);
     expect(await refusal({ hosts, reach: 500 })).toEqual(told);
     expect(await refusal({ hosts: rig.hosts, tls: trusted, reach: 500 })).toEqual(told);
+  });
+
+  it("by URL: certificates are named by their files", async () => {
+    const { ca } = ours.files;
+    const { cert, key } = ours.clientFiles;
+    const client = mutual ? `&cert=${cert}&key=${key}` : "";
+    const url = `zookeepers://${hosts}/?ca=${ca}${client}`;
+    await using locks = await connect(url);
+    expect(await locks.request("url", (lock) => lock.token)).toEqual(expect.any(BigInt));
+    await using strict = await connect(`${url}&servername=zk1.example`);
+    await expect(strict.request("url", () => {})).rejects.toEqual(unavailable(/zk1\.example/));
   });
 
   if (!mutual) return;

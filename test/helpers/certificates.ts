@@ -12,6 +12,8 @@ export interface Certificates {
   readonly key: Buffer;
   /** Where the authority's certificate is, and the server's own. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  /** Where the client's are. */
+  readonly clientFiles: { readonly cert: string; readonly key: string };
 }
 
 /** Makes certificates in a folder, with the openssl command. */
@@ -35,5 +37,6 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
     cert: await readFile(file("client.pem")),
     key: await readFile(file("client.key")),
     files: { ca: file("ca.pem"), cert: file("server.pem"), key: file("server.key") },
+    clientFiles: { cert: file("client.pem"), key: file("client.key") },
   };
 }

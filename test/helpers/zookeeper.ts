@@ -1,4 +1,7 @@
 /** ZooKeeper for tests: the server that the environment gives, or throwaway ones. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { freePorts } from "../../scripts/lib/for-tests.mjs";
 import {
   type Acl,
   hasZooCode,
@@ -8,6 +11,7 @@ import {
 } from "../../src/backends/zookeeper/client/index.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { type ZooOptions, startZooKeeper, type ZooServer } from "../../scripts/lib/zookeeper-for-tests.mjs";
+import type { Certificates } from "./certificates.ts";
 
 /** Where the servers of a test are. */
 export interface ZooRig {
@@ -35,6 +39,32 @@ export async function started(count: number, options?: ZooOptions): Promise<ZooR
       await Promise.all(servers.map((server) => server.remove()));
     },
   };
+}
+
+/** A server with a plain port and one for TLS. */
+export interface SecureRig extends ZooRig {
+  /** "host:port" for TLS. */
+  readonly secure: string;
+}
+
+/** Starts a server with certificates from a folder; `mutual`: clients need one, too. */
+export async function secured(folder: string, { files }: Certificates, mutual: boolean): Promise<SecureRig> {
+  const both = join(folder, "both.pem");
+  await writeFile(both, Buffer.concat([await readFile(files.key), await readFile(files.cert)]));
+  const [port] = await freePorts(1);
+  const rig = await started(1, {
+    settings: [
+      `secureClientPort=${port}`,
+      "secureClientPortAddress=127.0.0.1",
+      "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+      `ssl.keyStore.location=${both}`,
+      "ssl.keyStore.type=PEM",
+      `ssl.trustStore.location=${files.ca}`,
+      "ssl.trustStore.type=PEM",
+      `ssl.clientAuth=${mutual ? "need" : "none"}`,
+    ],
+  });
+  return { ...rig, secure: `127.0.0.1:${port}` };
 }
 
 /** A session for looking at the servers beside what is tested. */

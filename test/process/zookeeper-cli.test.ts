@@ -1,11 +1,34 @@
-/** The commands on ZooKeeper, by URL. */
+/** The commands on ZooKeeper, by URL: plain, and over TLS with a certificate of our own. */
+import { describe } from "vitest";
+import { makeFolder, removeFolder } from "../../scripts/lib/for-tests.mjs";
+import { makeCertificates } from "../helpers/certificates.ts";
 import { tellCliStory } from "../helpers/cli-story.ts";
-import { givenOrStarted } from "../helpers/zookeeper.ts";
+import { givenOrStarted, secured } from "../helpers/zookeeper.ts";
 
-tellCliStory({
-  start: async () => {
-    const rig = await givenOrStarted();
-    return { url: `zookeeper://${rig.hosts}`, close: () => rig.close() };
-  },
-  doctor: /ZooKeeper 3\.\d+/,
+const doctor = /ZooKeeper 3\.\d+/;
+
+describe("plain", () => {
+  tellCliStory({
+    start: async () => {
+      const rig = await givenOrStarted();
+      return { url: `zookeeper://${rig.hosts}`, close: () => rig.close() };
+    },
+    doctor,
+  });
+});
+
+describe("over TLS", () => {
+  tellCliStory({
+    start: async () => {
+      const folder = await makeFolder("zookeeper-tls");
+      const certificates = await makeCertificates(folder);
+      const rig = await secured(folder, certificates, true);
+      const { cert, key } = certificates.clientFiles;
+      return {
+        url: `zookeepers://${rig.secure}?ca=${certificates.files.ca}&cert=${cert}&key=${key}`,
+        close: () => Promise.all([rig.close(), removeFolder(folder)]),
+      };
+    },
+    doctor,
+  });
 });

@@ -169,7 +169,12 @@ describe("the way to a store", () => {
     expect(findWay("redis://u:p@h:7000/1")).toEqual({ closed: null, noReplay: null });
     expect(findWay("etcd://a,b,c/x").noReplay).toContain("its own connection");
     expect(findWay("sqlite:/x").closed).toContain("plain TCP");
-    for (const secure of ["rediss://h", "etcds://h:2379", "postgres://h/db?sslmode=require"]) {
+    for (const secure of [
+      "rediss://h",
+      "etcds://h:2379",
+      "zookeepers://h:2281",
+      "postgres://h/db?sslmode=require",
+    ]) {
       expect(findWay(secure).closed).toContain("certificate");
     }
     expect(findWay("postgres://h/db?sslmode=disable").closed).toBe(null);

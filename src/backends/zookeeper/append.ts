@@ -1,13 +1,15 @@
 /** Joining a queue: makes the node and reads the queue in one trip, makes its parents where they are missing, and finds a node again whose answer was lost. */
 import type { NewEntry, Snapshot } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
-import { ruleOf } from "../../core/grant.ts";
-import { type Acl, hasZooCode, type ZooSession } from "./client/index.ts";
+import { nothingAhead, ruleOf } from "../../core/grant.ts";
+import { type Acl, hasZooCode, type Stat, type ZooSession } from "./client/index.ts";
 import { encodeEntry } from "./data.ts";
 import { entriesAmong, guidOf, type Layout, parseNode, stemFor } from "./nodes.ts";
 import type { Turn } from "./lanes.ts";
-import { Own, type OwnEntries } from "./own.ts";
+import { Own } from "./own.ts";
+import type { OwnEntries } from "./owns.ts";
 import { lineage, type Paths } from "./paths.ts";
+import type { Streak } from "./streaks.ts";
 import type { Viewer } from "./view.ts";
 
 /** How often a node is tried to be made: its parents may vanish in between, and its connection end. */
@@ -38,7 +40,7 @@ interface Made {
 export async function look(
   context: AppendContext,
   own: Own,
-  known?: readonly string[],
+  known?: readonly string[] | null,
 ): Promise<Snapshot | null> {
   const parent = context.paths.of(own.queue);
   const children = known ?? (await childrenOf(own.session, parent));
@@ -54,14 +56,22 @@ export async function join(
   asked: NewEntry,
   turn: Turn,
 ): Promise<Snapshot | null> {
-  const made = await make(context, session, queue, asked, turn);
+  const parent = context.paths.of(queue);
+  const streak = context.viewer.streaks(session).of(parent);
+  const made = await make(context, session, parent, asked, turn, streak);
   if (!("path" in made)) return made;
-  const { path, seq } = made;
-  const node = parseNode(path.slice(path.lastIndexOf("/") + 1));
+  const { path, seq, children } = made;
+  const node = parseNode(path.slice(parent.length + 1));
   if (node === null) throw new Error(`the server named a node in its own way: ${path}`);
   const own = new Own(queue, asked, session, { path, node, seq }, context.clock.recent());
   context.owns.add(own);
-  const said = await look(context, own, made.children ?? undefined);
+  if (children?.length === 1 && children[0] === node.name) {
+    own.ahead = [];
+    streak.add(own);
+    return { self: own.entry(own.appendedAt), ahead: nothingAhead };
+  }
+  streak.end();
+  const said = await look(context, own, children);
   if (said === null) return join(context, session, queue, asked, turn);
   if (asked.onlyIfGranted !== true || ruleOf(asked).grants(asked, said.ahead)) return said;
   await context.owns.delete(own, false);
@@ -72,11 +82,11 @@ export async function join(
 async function make(
   context: AppendContext,
   session: ZooSession,
-  queue: string,
+  parent: string,
   asked: NewEntry,
   turn: Turn,
+  streak: Streak,
 ): Promise<Made | Snapshot> {
-  const parent = context.paths.of(queue);
   const guid = guidOf(asked.id);
   const { acl } = context;
   const path = `${parent}/${stemFor(asked, guid, context.layout)}`;
@@ -88,26 +98,33 @@ async function make(
       turn.done();
       return found;
     }
+    const guessed = streak.begin();
+    const making = session.create(wanted);
     // The read waits for the write before it, and both are answered together: cheaper than a read that is answered by itself.
-    const [made, listed] = await Promise.allSettled([session.create(wanted), session.getChildren(parent)]);
-    if (made.status === "fulfilled") {
-      const { stat } = made.value;
-      const children = listed.status === "fulfilled" ? listed.value.children : null;
-      const node = { path: made.value.path, seq: stat.czxid, children };
-      const before = turn.earlier();
-      if (before === null) {
-        turn.done();
-        return (await twinOf(context, session, parent, guid, node)) ?? node;
-      }
-      await Promise.all([before, session.delete(node.path).catch(ignoreMissing)]);
+    const listing = guessed ? null : namesIn(session, parent);
+    let made: { readonly path: string; readonly stat: Stat };
+    try {
+      made = await making;
+    } catch (error) {
+      streak.end();
+      if (tries >= mostTries) throw error;
+      if (isDoubtful(error)) doubtful = true;
+      // Not waited for: the next try is sent right behind, before anything that is asked later.
+      else if (hasZooCode(error, "noNode")) makeParents(session, parent, acl);
+      else throw error;
       continue;
     }
-    const error: unknown = made.reason;
-    if (tries >= mostTries) throw error;
-    if (isDoubtful(error)) doubtful = true;
-    // Not waited for: the next try is sent right behind, before anything that is asked later.
-    else if (hasZooCode(error, "noNode")) makeParents(session, parent, acl);
-    else throw error;
+    const name = made.path.slice(parent.length + 1);
+    const alone = guessed && streak.follows(name);
+    const children = alone ? [name] : await (listing ?? namesIn(session, parent));
+    const node = { path: made.path, seq: made.stat.czxid, children };
+    const before = turn.earlier();
+    if (before === null) {
+      turn.done();
+      if (children === null || children.length < 2) return node;
+      return (await twinOf(context, session, parent, guid, name, children)) ?? node;
+    }
+    await Promise.all([before, session.delete(node.path).catch(ignoreMissing)]);
   }
 }
 
@@ -132,10 +149,9 @@ async function twinOf(
   session: ZooSession,
   parent: string,
   guid: string,
-  { path, children }: Made,
+  mine: string,
+  children: readonly string[],
 ): Promise<Snapshot | null> {
-  if (children === null || children.length < 2) return null;
-  const mine = path.slice(parent.length + 1);
   const twin = entriesAmong(children).find((node) => node.guid === guid && node.name !== mine);
   if (twin === undefined) return null;
   const twinPath = `${parent}/${twin.name}`;
@@ -147,7 +163,7 @@ async function twinOf(
   }
   const self = await viewer.read(session, twinPath, twin);
   if (self === null) return null;
-  await session.delete(path).catch(ignoreMissing);
+  await session.delete(`${parent}/${mine}`).catch(ignoreMissing);
   const ordered = await viewer.inOrder(session, parent, children);
   const view = await viewer.aheadAt(session, parent, ordered, twin.name);
   return view === null ? null : { self, ahead: view.ahead };
@@ -167,6 +183,14 @@ async function childrenOf(session: ZooSession, parent: string): Promise<readonly
     if (hasZooCode(error, "noNode")) return [];
     throw error;
   }
+}
+
+/** The children of a queue; null if they cannot be told. */
+function namesIn(session: ZooSession, parent: string): Promise<readonly string[] | null> {
+  return session.getChildren(parent).then(
+    ({ children }) => children,
+    () => null,
+  );
 }
 
 function isDoubtful(error: unknown): boolean {

@@ -14,9 +14,11 @@ export class Appends {
   readonly #context: AppendContext;
   readonly #sessions: Sessions;
   readonly #lanes = new Lanes();
-  readonly #underWay = new Set<{ readonly queue: string; readonly answer: Promise<Snapshot | null> }>();
-  /** Those among them that make an entry, by queue and id. */
-  readonly #joining = new Map<string, Promise<Snapshot | null>>();
+  /** By queue and id: the last that was asked, which waits for those before it. */
+  readonly #underWay = new Map<
+    string,
+    { readonly queue: string; readonly answer: Promise<Snapshot | null> }
+  >();
 
   constructor(context: AppendContext, sessions: Sessions) {
     this.#context = context;
@@ -25,32 +27,33 @@ export class Appends {
 
   /** As the seam's append; rejects with the errors of the client. */
   append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
-    const answer = this.#append(queue, entry);
+    const key = `${queue}\n${entry.id}`;
+    // An append with the same id that is under way is this one: it says which entry is meant.
+    const same = this.#underWay.get(key);
+    const ask = (): Promise<Snapshot | null> => this.#append(queue, entry);
+    const answer = same === undefined ? ask() : same.answer.then(ask, ask);
     const appending = { queue, answer };
-    const end = (): void => void this.#underWay.delete(appending);
-    this.#underWay.add(appending);
+    const end = (): void => {
+      if (this.#underWay.get(key) === appending) this.#underWay.delete(key);
+    };
+    this.#underWay.set(key, appending);
     answer.then(end, end);
     return answer;
   }
 
   /** Resolves when those that were asked before, to one queue or to all, are answered: one may be sent twice. */
   async answered(queue?: string): Promise<void> {
-    const before = [...this.#underWay].filter((one) => queue === undefined || one.queue === queue);
+    const before = [...this.#underWay.values()].filter((one) => queue === undefined || one.queue === queue);
     await Promise.allSettled(before.map(({ answer }) => answer));
   }
 
-  async #append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
-    const key = `${queue}\n${entry.id}`;
-    // An append with the same id that is under way is this one: it says which entry is meant.
-    for (let same = this.#joining.get(key); same !== undefined; same = this.#joining.get(key)) {
-      await same.catch(() => null);
-    }
+  #append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
     const own = this.#context.owns.find(queue, entry.id);
-    const found = own === undefined ? null : await this.#found(own);
-    if (found !== null) return found;
-    const joining = this.#join(queue, entry).finally(() => this.#joining.delete(key));
-    this.#joining.set(key, joining);
-    return await joining;
+    return own === undefined ? this.#join(queue, entry) : this.#again(own, entry);
+  }
+
+  async #again(own: Own, entry: NewEntry): Promise<Snapshot | null> {
+    return (await this.#found(own)) ?? this.#join(own.queue, entry);
   }
 
   /** Where an entry of ours stands; null if it has left, or its session is over and it with it. */

@@ -17,7 +17,7 @@ import { type Acl, hasZooCode, type ZooSession } from "./client/index.ts";
 import type { NodeEntry } from "./data.ts";
 import { asFailure, closedError } from "./failures.ts";
 import type { Layout } from "./nodes.ts";
-import { OwnEntries } from "./own.ts";
+import { OwnEntries } from "./owns.ts";
 import type { Paths } from "./paths.ts";
 import { Renewals } from "./renewals.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
@@ -79,9 +79,9 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     this.#renewals = new Renewals(clock, this.#owns, (queue, id) => this.#find(queue, id));
   }
 
-  async append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
-    this.#assertOpen();
-    return this.#told("append", () => this.#appends.append(queue, entry));
+  append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
+    if (this.#closing !== null) return Promise.reject(closedError());
+    return this.#appends.append(queue, entry).catch((error: unknown) => this.#fail("append", error));
   }
 
   async renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
@@ -188,9 +188,12 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     try {
       return await work();
     } catch (error) {
-      if (this.#closing !== null) throw closedError();
-      throw asFailure(error, what);
+      return this.#fail(what, error);
     }
+  }
+
+  #fail(what: string, error: unknown): never {
+    throw this.#closing === null ? asFailure(error, what) : closedError();
   }
 
   #assertOpen(): void {

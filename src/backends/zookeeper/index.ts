@@ -13,6 +13,7 @@ export { ZooKeeperBackend, zookeeperTraits } from "./backend.ts";
 export type { Acl, Credentials } from "./client/index.ts";
 export type { Layout } from "./nodes.ts";
 export type { NameStyle } from "./paths.ts";
+export { zookeeperUrl } from "./url.ts";
 
 /** Options of zookeeperBackend. */
 export interface ZooKeeperOptions {
@@ -101,14 +102,6 @@ export function zookeeperBackend(options: ZooKeeperOptions): ZooKeeperBackend {
     acl,
     examine: (sessions) => examineEnsemble({ ...ensemble, tls, tickMs, acl, sessions }),
   });
-}
-
-/** Reads "zookeeper://user:password@h1:2181,h2:2181/chroot"; the chroot is optional, and so is who we are. */
-export function zookeeperUrl(url: string): ZooKeeperOptions {
-  const [, who, hosts = ""] = /^zookeeper:\/\/(?:([^@/]*)@)?([^?#]*)$/.exec(url) ?? [];
-  if (hosts === "") throw invalid("a URL of ZooKeeper is zookeeper://host:2181,host:2181/chroot");
-  if (who === undefined) return { hosts };
-  return { hosts, auth: { scheme: "digest", secret: decodeURIComponent(who) } };
 }
 
 function ensembleOf(hosts: string): Ensemble {

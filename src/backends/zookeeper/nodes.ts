@@ -26,13 +26,23 @@ const endings: Readonly<Record<Layout, Readonly<Record<EntryMode, string>>>> = {
 };
 
 /** The highest count: ZooKeeper gives it to all later children of that parent, too. */
-const lastSequence: number = 2 ** 31 - 1;
+export const lastSequence: number = 2 ** 31 - 1;
 
-/** The protection id for an entry's id: the same each time, so that a node is found again. */
+/** What the ids of the client that asked last begin with, and what that makes of their protection ids. */
+let known = { prefix: "", head: "", tail: "" };
+
+/**
+ * The protection id for an entry's id: the same each time, so that a node is found again. Where ids differ only in a number at
+ * their end, as those of one client do, only the last group differs, and nothing has to be hashed.
+ */
 export function guidOf(id: string): string {
-  const hex = createHash("sha256").update(id).digest("hex");
-  const groups = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`];
-  return [...groups, hex.slice(20, 32)].join("-");
+  const [, prefix = id, number] = /^(.*\.)([1-9]\d{0,13})$/s.exec(id) ?? [];
+  if (prefix !== known.prefix) {
+    const hex = createHash("sha256").update(prefix).digest("hex");
+    const head = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-`;
+    known = { prefix, head, tail: hex.slice(20, 32) };
+  }
+  return known.head + (number === undefined ? known.tail : Number(number).toString(16).padStart(12, "0"));
 }
 
 /** The name that a server completes with a sequence. */

@@ -3,7 +3,7 @@ import type { Renewal, Renewed } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ZooSession } from "./client/index.ts";
 import type { NodeEntry } from "./data.ts";
-import type { OwnEntries } from "./own.ts";
+import type { OwnEntries } from "./owns.ts";
 
 /** The renewals of one client. */
 export class Renewals {

@@ -1,13 +1,14 @@
 /** What the nodes of one queue say: who is in it, and what is ahead of an entry. It changes nothing in the store. */
 import type { Ahead } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
-import { nothingAhead } from "../../core/grant.ts";
 import { hasZooCode, type ZooSession } from "./client/index.ts";
 import { type NodeEntry, readEntry } from "./data.ts";
 import { Neighbours } from "./neighbours.ts";
 import { entriesAmong, guidOf, type Node, parseNode, usedUp } from "./nodes.ts";
-import type { Own, OwnEntries } from "./own.ts";
+import type { Own } from "./own.ts";
+import type { OwnEntries } from "./owns.ts";
 import type { Paths } from "./paths.ts";
+import { Streaks } from "./streaks.ts";
 
 /** What is ahead of an entry, and by which nodes. */
 export interface View {
@@ -23,6 +24,7 @@ export class Viewer {
   readonly #clock: Clock;
   readonly #owns: OwnEntries;
   readonly #neighbours = new WeakMap<ZooSession, Neighbours>();
+  readonly #streaks = new WeakMap<ZooSession, Streaks>();
 
   constructor(clock: Clock, owns: OwnEntries) {
     this.#clock = clock;
@@ -38,13 +40,18 @@ export class Viewer {
     return neighbours;
   }
 
+  /** The queues that a session may be alone in. */
+  streaks(session: ZooSession): Streaks {
+    const known = this.#streaks.get(session);
+    if (known !== undefined) return known;
+    const streaks = new Streaks(session);
+    this.#streaks.set(session, streaks);
+    return streaks;
+  }
+
   /** What is ahead of an entry of ours among the children of its queue; null if it is not there any more. */
   async aheadOf(own: Own, parent: string, children: readonly string[]): Promise<Ahead | null> {
     const { session, node } = own;
-    if (children.length === 1 && children[0] === node.name) {
-      own.ahead = [];
-      return nothingAhead;
-    }
     const view = await this.aheadAt(
       session,
       parent,

@@ -51,7 +51,7 @@ export function findWay(url: string): WayFinding {
   const [, scheme = "", , hosts = "", rest = ""] = form.exec(url) ?? [];
   const known = schemes[scheme];
   if (known === undefined || hosts === "") {
-    const closed = /^rediss|^etcds|tls/.test(url)
+    const closed = /^rediss|^etcds|^zookeepers|tls/.test(url)
       ? "behind a proxy its certificate would not fit"
       : "it is not reached over a plain TCP address";
     return { closed, noReplay: closed };
