@@ -258,6 +258,8 @@ describe("what connect and doctor say", () => {
     await expect(connect(`${url}&wrong=1`)).rejects.toMatchObject({ code: "LOCK_INVALID" });
     const twice = urlOf([{ port: 1 }, { port: 1 }]);
     await expect(connect(twice)).rejects.toMatchObject({ code: "LOCK_INVALID" });
+    const many = urlOf(Array.from({ length: 32 }, (_, index) => ({ port: index + 1 })));
+    await expect(connect(many)).rejects.toThrow("31 are the most");
     const locks = await connect(url, {
       require: { fencing: true, survives: ["process-restart", "store-pause"] },
     });

@@ -130,8 +130,16 @@ function labelOf(client: unknown, index: number): string {
   return typeof host === "string" ? `${host}:${String(port)}` : `node ${index + 1}`;
 }
 
+/** Votes are bits of one number. */
+const mostNodes = 31;
+
 /** The same server twice would have two votes. */
 function distinct(places: readonly Place[]): readonly Place[] {
+  if (places.length > mostNodes) {
+    throw invalid(`${places.length} nodes were given, and ${mostNodes} are the most: five are usual`, {
+      backend: "redlock",
+    });
+  }
   const labels = places.map(({ label }) => label);
   const twice = labels.find((label, index) => labels.indexOf(label) !== index);
   if (twice === undefined) return places;
