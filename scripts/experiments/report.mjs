@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { root, run, tool } from "../lib/run.mjs";
 import { drawBars } from "./plots.mjs";
 import { experiments } from "./plan.mjs";
-import { upperBound } from "./stage.mjs";
+import { withBound } from "./bounds.mjs";
 
 /**
  * @typedef {object} Context
@@ -33,7 +33,8 @@ import { upperBound } from "./stage.mjs";
  * @property {number} seconds
  * @property {string} on the day
  * @property {string} commit
- * @property {number | undefined} [seed]
+ * @property {number} seed
+ * @property {{ p99: number, most: number }} lagMs how late the event loop of the harness was: more on a machine that is busy
  * @property {Record<string, string>} versions
  */
 
@@ -109,7 +110,7 @@ function tableOf({ rows }) {
     row.label,
     String(row.rounds),
     row.ttlMs === 0 ? "–" : `${row.ttlMs} ms`,
-    ...shown.map(([, key]) => withBound(row, key)),
+    ...shown.map(([, key]) => countOf(row, key)),
     ...extras.map((key) => String(row.extra[key] ?? "–")),
   ]);
   const line = (/** @type {readonly string[]} */ cells) => `| ${cells.join(" | ")} |`;
@@ -117,26 +118,22 @@ function tableOf({ rows }) {
 }
 
 /** @param {Row} row @param {keyof Row} key */
-function withBound(row, key) {
+function countOf(row, key) {
   const count = row[key];
   if (typeof count !== "number") return "–";
-  if (key === "refused") return String(count);
-  const bound = upperBound(count, row.rounds);
-  const percent = 100 * bound;
-  const shown = percent >= 99.5 ? "≤ 100" : `< ${percent < 10 ? percent.toPrecision(2) : percent.toFixed(0)}`;
-  return `${count} (${shown} %)`;
+  return key === "refused" ? String(count) : withBound(count, row.rounds);
 }
 
 /** @param {Result} result */
-function footOf({ rows, seconds, on, commit, seed, versions }) {
-  // Results from before there was one have none.
-  const chance = seed === undefined ? "" : `seed ${seed}, `;
+function footOf({ rows, seconds, lagMs, on, commit, seed, versions }) {
   const made = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const sums = rows.flatMap(({ label, sha256 }) =>
     sha256 === undefined ? [] : [`${label} \`${sha256.slice(0, 16)}\``],
   );
   const histories = sums.length === 0 ? "" : ` Histories (SHA-256, first 16): ${sums.join(", ")}.`;
-  return `_${on}, commit ${commit}, ${chance}${Math.round(seconds)} s. ${made.join(", ")}.${histories}_`;
+  const lag = `event loop late by at most ${lagMs.p99} ms in 99 % of the time, ${lagMs.most} ms at most`;
+  const circumstances = `_${on}, commit ${commit}, seed ${seed}, ${Math.round(seconds)} s; ${lag}.`;
+  return `${circumstances} ${made.join(", ")}.${histories}_`;
 }
 
 /** @param {string} id @param {Result} result */
