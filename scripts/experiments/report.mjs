@@ -33,8 +33,8 @@ import { withBound } from "./bounds.mjs";
  * @property {number} seconds
  * @property {string} on the day
  * @property {string} commit
- * @property {number} seed
- * @property {{ p99: number, most: number }} lagMs how late the event loop of the harness was: more on a machine that is busy
+ * @property {number} [seed]
+ * @property {{ p99: number, most: number }} [lagMs] how late the event loop of the harness was: more on a machine that is busy
  * @property {Record<string, string>} versions
  */
 
@@ -126,14 +126,16 @@ function countOf(row, key) {
 
 /** @param {Result} result */
 function footOf({ rows, seconds, lagMs, on, commit, seed, versions }) {
+  // Results from before they were kept have neither.
+  const chance = seed === undefined ? "" : `, seed ${seed}`;
+  const lag =
+    lagMs === undefined ? "" : `; event loop late by ${lagMs.p99} ms (p99), ${lagMs.most} ms at most`;
   const made = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const sums = rows.flatMap(({ label, sha256 }) =>
     sha256 === undefined ? [] : [`${label} \`${sha256.slice(0, 16)}\``],
   );
   const histories = sums.length === 0 ? "" : ` Histories (SHA-256, first 16): ${sums.join(", ")}.`;
-  const lag = `event loop late by at most ${lagMs.p99} ms in 99 % of the time, ${lagMs.most} ms at most`;
-  const circumstances = `_${on}, commit ${commit}, seed ${seed}, ${Math.round(seconds)} s; ${lag}.`;
-  return `${circumstances} ${made.join(", ")}.${histories}_`;
+  return `_${on}, commit ${commit}${chance}, ${Math.round(seconds)} s${lag}. ${made.join(", ")}.${histories}_`;
 }
 
 /** @param {string} id @param {Result} result */
