@@ -96,7 +96,7 @@ async function splitRow({ rounds }, id) {
     close: ({ trio }) => trio.stop(),
   });
   const { counts } = await stage.close(`${id}-split`);
-  const label = "holdfast, replicas=1, another replica promoted behind a partition that heals";
+  const label = "holdfast, replicas=1, another is promoted";
   const extra = {
     "C1 refused": withBound(refused, rounds),
     "C2 granted": withBound(granted, rounds),
