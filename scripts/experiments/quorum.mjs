@@ -149,8 +149,8 @@ const doubleCells = [
 ];
 
 /** The ttl of those who wait until it has passed, and how much longer servers stay away. */
-const shortTtlMs = 2_000;
-const awayMs = shortTtlMs + 500;
+const shortTtlMs = 1_000;
+const awayMs = shortTtlMs + 300;
 
 /** @type {(five: Five, j: number) => Promise<void>} */
 const killAndRestart = async (five, j) => {
