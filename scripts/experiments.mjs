@@ -33,6 +33,8 @@ await main(async () => {
   const asked = readArguments();
   if (asked === null) throw new Failure(usage);
   if (asked.page) return writePage(await readResults());
+  // Whoever ends it early leaves no server behind: those go with the exit.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
   // The timers of the library keep no process alive, and an experiment may wait for nothing else.
   const alive = setInterval(() => {}, 2 ** 30);
   const { output } = await run("git", ["rev-parse", "--short", "HEAD"], { quiet: true });
