@@ -6,11 +6,12 @@ import { parseArgs } from "node:util";
 import { locate, versionOf } from "../dist/verify/servers/programs.js";
 import { postgresFolders } from "../dist/verify/servers/postgres.js";
 import { experiments } from "./experiments/plan.mjs";
-import { keepResult, readResults, writePage } from "./experiments/report.mjs";
+import { keepRows, readResults, writePage } from "./experiments/report.mjs";
 import { Failure, main, root, run } from "./lib/run.mjs";
 
-const usage = `npm run experiments -- [--only a1,b1] [--rounds N] [--full] [--seed N] [--page]
+const usage = `npm run experiments -- [--only a1,b1] [--rows TEXT] [--rounds N] [--full] [--seed N] [--page]
   --only LIST   some of ${experiments.map(({ id }) => id).join(", ")}
+  --rows TEXT   of those with several rows (a1, a3, a4, b3, c, d), only those whose label has this text
   --rounds N    how many rounds each has; 200 if not given
   --full        1,000 rounds
   --seed N      for what is left to chance; by chance if not given
@@ -44,7 +45,7 @@ await main(async () => {
     const lag = monitorEventLoopDelay({ resolution: 5 });
     lag.enable();
     console.log(`\n${id}: ${title}, seed ${asked.seed}`);
-    const rows = await perform({ rounds: asked.rounds, seed: asked.seed });
+    const rows = await perform({ rounds: asked.rounds, seed: asked.seed, wants: asked.wants });
     const seconds = (performance.now() - startedAt) / 1_000;
     const lagMs = { p99: toMs(lag.percentile(99)), most: toMs(lag.max) };
     lag.disable();
@@ -56,7 +57,7 @@ await main(async () => {
     const on = new Date().toISOString().slice(0, 10);
     const all = { node: process.version, ...Object.fromEntries(told) };
     const { seed } = asked;
-    await keepResult(id, { rows, seconds, lagMs, on, commit: output.trim(), seed, versions: all });
+    await keepRows(id, rows, { seconds, lagMs, on, commit: output.trim(), seed, versions: all });
   }
   clearInterval(alive);
 });
@@ -78,6 +79,7 @@ function readArguments() {
     const { values } = parseArgs({
       options: {
         only: { type: "string" },
+        rows: { type: "string", default: "" },
         rounds: { type: "string" },
         full: { type: "boolean", default: false },
         seed: { type: "string", default: String(Math.floor(Math.random() * 1e9)) },
@@ -91,7 +93,8 @@ function readArguments() {
     if (only?.some((id) => !known.includes(id))) return null;
     const seed = Number(values.seed);
     if (!Number.isSafeInteger(seed) || seed < 0) return null;
-    return { only, rounds, seed, page: values.page };
+    const wants = (/** @type {string} */ label) => label.includes(values.rows);
+    return { only, rounds, seed, wants, page: values.page };
   } catch {
     return null;
   }

@@ -9,7 +9,7 @@ import { inLanes, sleep, Stage } from "./stage.mjs";
 /** @typedef {import("./report.mjs").Row} Row */
 /** @typedef {import("./stage.mjs").Hold} Hold */
 
-const lanes = 3;
+const lanes = 5;
 const ttlMs = 4_000;
 
 /**
@@ -65,9 +65,10 @@ const splitTtlMs = 8_000;
  *
  * @param {Context} context
  * @param {string} id
+ * @param {string} label
  * @returns {Promise<Row>}
  */
-async function splitRow({ rounds }, id) {
+async function splitRow({ rounds }, id, label) {
   const stage = await Stage.open();
   let [refused, granted, told] = [0, 0, 0];
   await inLanes({
@@ -96,7 +97,6 @@ async function splitRow({ rounds }, id) {
     close: ({ trio }) => trio.stop(),
   });
   const { counts } = await stage.close(`${id}-split`);
-  const label = "holdfast, replicas=1, another is promoted";
   const extra = {
     "C1 refused": withBound(refused, rounds),
     "C2 granted": withBound(granted, rounds),
@@ -163,12 +163,20 @@ export async function b3(context) {
   const rows = [];
   for (const link of /** @type {const} */ (["cut", "healed"])) {
     const label = `holdfast, replicas=1, link ${link}`;
-    rows.push(await failoverRow(context, "b3", { link, query: confirmed, label }));
+    if (!context.wants(label)) continue;
+    const row = await failoverRow(context, "b3", { link, query: confirmed, label });
+    rows.push(link === "cut" ? { ...row, extra: { ...row.extra, ...(await cost()) } } : row);
   }
-  rows.push(await splitRow(context, "b3"));
-  const [plain, safe] = [await latencies(""), await latencies(confirmed)];
-  const cost = { "p50 / p99 of an acquire": plain, "with replicas=1": safe };
-  return rows.map((row, index) => (index === 0 ? { ...row, extra: { ...row.extra, ...cost } } : row));
+  const label = "holdfast, replicas=1, another is promoted";
+  if (context.wants(label)) rows.push(await splitRow(context, "b3", label));
+  return rows;
+}
+
+async function cost() {
+  return {
+    "p50 / p99 of an acquire": await latencies(""),
+    "with replicas=1": await latencies(confirmed),
+  };
 }
 
 /** @param {string} query */

@@ -89,6 +89,7 @@ const libraries = ["holdfast", "redlock@5", "redis-semaphore"];
 export async function a1(context) {
   const rows = [];
   for (const library of libraries) {
+    if (!context.wants(library)) continue;
     const renew = library === "holdfast";
     rows.push(await pauseRow(context, "a1", { library, renew, hang: false, label: library }));
   }
@@ -107,7 +108,8 @@ export async function a3(context) {
   for (const library of libraries) {
     for (const renew of [true, false]) {
       const label = `${library}, watchdog ${renew ? "on" : "off"}`;
-      rows.push(await pauseRow(context, "a3", { library, renew, hang: true, label }));
+      if (context.wants(label))
+        rows.push(await pauseRow(context, "a3", { library, renew, hang: true, label }));
     }
   }
   return rows;
@@ -120,7 +122,7 @@ export async function a3(context) {
 export async function a4(context) {
   /** @type {Row[]} */
   const rows = [];
-  for (const library of libraries) rows.push(await answerRow(context, library));
+  for (const library of libraries) if (context.wants(library)) rows.push(await answerRow(context, library));
   return rows;
 }
 

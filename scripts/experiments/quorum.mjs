@@ -27,6 +27,14 @@ const longTtlMs = 8_000;
 /** A set-up that fails is begun anew, but not for ever. */
 const mostSetUps = 50;
 
+/** The rows of those cells that are asked for. @param {Context} context @param {readonly Cell[]} cells */
+async function rowsOf(context, cells) {
+  /** @type {Row[]} */
+  const rows = [];
+  for (const cell of cells) if (context.wants(cell.label)) rows.push(await cellRow(context, cell));
+  return rows;
+}
+
 /**
  * C1 holds h of five; then something happens to j of these; then C2 asks.
  *
@@ -123,16 +131,14 @@ const clockCells = [
 
 /** c: the clocks of j servers jump by a minute. @param {Context} context */
 export async function c(context) {
-  /** @type {Row[]} */
-  const rows = [];
-  for (const library of libraries) {
-    for (const [h, j] of clockCells) {
+  const strike = (/** @type {Five} */ five, /** @type {number} */ j) => five.jump(j);
+  const cells = libraries.flatMap((library) =>
+    clockCells.map(([h, j]) => {
       const label = `${library}, holds ${h}, ${j} jump`;
-      const strike = (/** @type {Five} */ five) => five.jump(j);
-      rows.push(await cellRow(context, { library, h, j, label, file: "c", strike, lanes: 3 }));
-    }
-  }
-  return rows;
+      return { library, h, j, label, file: "c", strike, lanes: 3 };
+    }),
+  );
+  return rowsOf(context, cells);
 }
 
 /** The cells in which two hold if servers come back at once, and one in which they do not. @type {readonly (readonly [number, number])[]} */
@@ -160,26 +166,26 @@ const killAndRestart = async (five, j) => {
 
 /** d: j servers are killed and come back at once, with or without what they had, or later. @param {Context} context */
 export async function d(context) {
-  /** @type {Row[]} */
-  const rows = [];
+  /** @type {Cell[]} */
+  const cells = [];
   for (const library of libraries) {
     const common = { library, file: "d", strike: killAndRestart, lanes: 4 };
-    for (const [h, j] of restartCells) {
-      rows.push(await cellRow(context, { ...common, h, j, label: `${library}, holds ${h}, ${j} restart` }));
-    }
+    for (const [h, j] of restartCells)
+      cells.push({ ...common, h, j, label: `${library}, holds ${h}, ${j} restart` });
     const durable = { h: 3, j: 1, args: durableRedis, file: "d-durable" };
-    const kept = `${library}, holds 3, 1 restart, appendfsync always`;
-    rows.push(await cellRow(context, { ...common, ...durable, label: kept }));
-    for (const [h, j] of doubleCells) {
-      const label = `${library}, holds ${h}, ${j} restart after the ttl`;
-      rows.push(await cellRow(context, { ...common, ...delayed, h, j, label }));
-    }
+    cells.push({ ...common, ...durable, label: `${library}, holds 3, 1 restart, appendfsync always` });
+    for (const [h, j] of doubleCells)
+      cells.push({
+        ...common,
+        ...delayed,
+        h,
+        j,
+        label: `${library}, holds ${h}, ${j} restart after the ttl`,
+      });
   }
-  for (const [h, j] of doubleCells) {
-    const label = `holdfast with its quarantine, holds ${h}, ${j} restart`;
-    rows.push(await cellRow(context, { ...quarantined, h, j, label }));
-  }
-  return rows;
+  for (const [h, j] of doubleCells)
+    cells.push({ ...quarantined, h, j, label: `holdfast with its quarantine, holds ${h}, ${j} restart` });
+  return rowsOf(context, cells);
 }
 
 /** Somebody keeps dead servers away for longer than a ttl. */

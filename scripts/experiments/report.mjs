@@ -10,6 +10,7 @@ import { withBound } from "./bounds.mjs";
  * @typedef {object} Context
  * @property {number} rounds
  * @property {number} seed
+ * @property {(label: string) => boolean} wants whether a row is asked for
  */
 
 /**
@@ -28,8 +29,7 @@ import { withBound } from "./bounds.mjs";
  */
 
 /**
- * @typedef {object} Result
- * @property {readonly Row[]} rows
+ * @typedef {object} Run when and how rows came about
  * @property {number} seconds
  * @property {string} on the day
  * @property {string} commit
@@ -38,37 +38,46 @@ import { withBound } from "./bounds.mjs";
  * @property {Record<string, string>} versions
  */
 
+/** @typedef {Row & { run: Run }} KeptRow */
+/** @typedef {Record<string, readonly KeptRow[]>} Results by experiment */
+
 const folder = join(root, "docs", "evidence");
 const file = join(folder, "results.json");
 
-/** @returns {Promise<Record<string, Result>>} */
+/** @returns {Promise<Results>} */
 export async function readResults() {
   return readFile(file, "utf8").then(JSON.parse, () => ({}));
 }
 
-/** Keeps a result beside those of the other experiments, and writes the page anew. @param {string} id @param {Result} result */
-export async function keepResult(id, result) {
+/**
+ * Keeps rows beside those of other experiments and other runs, in place of those with the same labels, and writes the page anew.
+ *
+ * @param {string} id
+ * @param {readonly Row[]} rows
+ * @param {Run} made
+ */
+export async function keepRows(id, rows, made) {
   await mkdir(folder, { recursive: true });
-  const results = { ...(await readResults()), [id]: result };
-  const sorted = Object.fromEntries(
-    experiments.flatMap(({ id: each }) => (results[each] === undefined ? [] : [[each, results[each]]])),
-  );
-  await writeFile(file, `${JSON.stringify(sorted, null, 2)}\n`);
-  await writePage(sorted);
+  const results = await readResults();
+  const kept = new Map((results[id] ?? []).map((row) => [row.label, row]));
+  for (const row of rows) kept.set(row.label, { ...row, run: made });
+  results[id] = [...kept.values()];
+  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
+  await writePage(results);
 }
 
-/** @param {Record<string, Result>} results */
+/** @param {Results} results */
 export async function writePage(results) {
   const parts = [];
   for (const { id, title, question, expected } of experiments) {
-    const result = results[id];
+    const rows = results[id];
     const head = `## ${id}: ${title}\n\n${question} ${expected}`;
-    if (result === undefined) {
+    if (rows === undefined) {
       parts.push(`${head}\n\nNot run yet: \`npm run experiments -- --only ${id}\``);
       continue;
     }
-    const plot = await plotOf(id, result);
-    parts.push(`${head}\n\n${plot}${tableOf(result)}\n\n${footOf(result)}`);
+    const plot = await plotOf(id, rows);
+    parts.push(`${head}\n\n${plot}${tableOf(rows)}\n\n${footOf(rows)}`);
   }
   const page = join(root, "docs", "evidence.md");
   await writeFile(page, `${opening}\n\n${parts.join("\n\n")}\n`);
@@ -82,7 +91,7 @@ Each famous failure of distributed locks, made to happen with real servers, and 
 \`\`\`sh
 npm run experiments                  # all, 200 rounds each
 npm run experiments -- --full        # all, 1,000 rounds each
-npm run experiments -- --only a1,b1  # some
+npm run experiments -- --only a1,b1  # some; with --rows TEXT only the rows whose label has that text
 \`\`\`
 
 Clients are processes of their own; the resources that they write to are, too, and their own record is the truth about writes. The fenced one
@@ -93,8 +102,8 @@ write that the fence refuses although its holder is inside its validity. Behind 
 resource is left out. Raw histories are kept in \`.cache/experiments\`; their checksums are below. What a store cannot promise is shown
 here, not hidden; what it can is in [the guarantees](guarantees.md).`;
 
-/** @param {Result} result */
-function tableOf({ rows }) {
+/** @param {readonly Row[]} rows */
+function tableOf(rows) {
   const counts = /** @type {const} */ ([
     ["double grants", "doubleGrants"],
     ["stale writes accepted without the fence", "staleUnfenced"],
@@ -124,8 +133,22 @@ function countOf(row, key) {
   return key === "refused" ? String(count) : withBound(count, row.rounds);
 }
 
-/** @param {Result} result */
-function footOf({ rows, seconds, lagMs, on, commit, seed, versions }) {
+/** One paragraph for each run that rows are from. @param {readonly KeptRow[]} rows */
+function footOf(rows) {
+  /** @type {Map<string, KeptRow[]>} */
+  const runs = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify(row.run);
+    runs.set(key, [...(runs.get(key) ?? []), row]);
+  }
+  return [...runs.values()].map(runOf).join("\n\n");
+}
+
+/** @param {readonly KeptRow[]} rows of one run */
+function runOf(rows) {
+  const [first] = rows;
+  if (first === undefined) return "";
+  const { seconds, lagMs, on, commit, seed, versions } = first.run;
   // Results from before they were kept have neither.
   const chance = seed === undefined ? "" : `, seed ${seed}`;
   const lag =
@@ -138,8 +161,8 @@ function footOf({ rows, seconds, lagMs, on, commit, seed, versions }) {
   return `_${on}, commit ${commit}${chance}, ${Math.round(seconds)} s${lag}. ${made.join(", ")}.${histories}_`;
 }
 
-/** @param {string} id @param {Result} result */
-async function plotOf(id, { rows }) {
+/** @param {string} id @param {readonly Row[]} rows */
+async function plotOf(id, rows) {
   if (!rows.some(({ staleUnfenced, doubleGrants }) => (staleUnfenced ?? 0) + (doubleGrants ?? 0) > 0))
     return "";
   const name = `${id}.svg`;
