@@ -92,7 +92,7 @@ const deeds = {
     return { believes, seenAt, fenced, unfenced };
   },
 
-  /** Writes to etcd in a transaction that compares who owns the lock; says whether it was done. */
+  /** Writes to etcd in a transaction that compares who owns the lock; says whether it was done, and whether the library says afterwards that it holds. */
   async put(/** @type {string} */ name, /** @type {string} */ endpoint, /** @type {string} */ value) {
     const guard = held.get(name)?.guard;
     if (guard === undefined || guard === null) throw new Error("there is nothing to compare");
@@ -107,7 +107,7 @@ const deeds = {
     const told = await answer.text();
     if (!answer.ok) throw new Error(`etcd: ${told}`);
     // It leaves out what is false.
-    return JSON.parse(told).succeeded === true;
+    return { done: JSON.parse(told).succeeded === true, believes: held.get(name)?.believes() ?? false };
   },
 
   async lostAt(/** @type {string} */ name) {
