@@ -149,8 +149,9 @@ function runOf(rows) {
   const [first] = rows;
   if (first === undefined) return "";
   const { seconds, lagMs, on, commit, seed, versions } = first.run;
-  // Results from before they were kept have neither.
+  // Results from before they were kept have neither, and are of an earlier form of the experiments.
   const chance = seed === undefined ? "" : `, seed ${seed}`;
+  const early = seed === undefined ? ` ${earlier}` : "";
   const lag =
     lagMs === undefined ? "" : `; event loop late by ${lagMs.p99} ms (p99), ${lagMs.most} ms at most`;
   const made = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
@@ -158,8 +159,11 @@ function runOf(rows) {
     sha256 === undefined ? [] : [`${label} \`${sha256.slice(0, 16)}\``],
   );
   const histories = sums.length === 0 ? "" : ` Histories (SHA-256, first 16): ${sums.join(", ")}.`;
-  return `_${on}, commit ${commit}${chance}, ${Math.round(seconds)} s${lag}. ${made.join(", ")}.${histories}_`;
+  return `_${on}, commit ${commit}${chance}, ${Math.round(seconds)} s${lag}. ${made.join(", ")}.${early}${histories}_`;
 }
+
+const earlier =
+  "These rows are of an earlier form of the experiment: shorter pauses and thoughts, fewer rows, validity without renewals, set-ups that failed left out.";
 
 /** @param {string} id @param {readonly Row[]} rows */
 async function plotOf(id, rows) {
