@@ -1,152 +1,43 @@
 /** One client of an experiment in a process of its own, with the library that it is told: does one thing after the other, as it is told. */
-import { createRequire } from "node:module";
-import { connect } from "../../dist/connect.js";
 import { RemoteResource } from "../../dist/verify/live/resource-client.js";
+import { libraries } from "./libraries.mjs";
 
-const load = createRequire(import.meta.url);
-
-/**
- * @typedef {object} Held what every library gives, made alike
- * @property {bigint | null} token
- * @property {() => boolean} believes what the library says now
- * @property {() => number | null} validForMs for how long it says so; null where it does not say
- * @property {() => Promise<unknown>} release
- */
-
-/**
- * @typedef {object} Setting
- * @property {string} url servers by commas for a Redlock
- * @property {number} ttlMs
- * @property {boolean} renew
- */
-
-/** @typedef {(name: string, waitMs: number) => Promise<Held>} Acquire */
-
-/** @type {Record<string, (setting: Setting) => Promise<Acquire>>} */
-const libraries = {
-  holdfast: async ({ url, ttlMs, renew }) => {
-    const locks = await connect(url, { ttl: ttlMs });
-    return async (name, waitMs) => {
-      const lock = await locks.acquire(name, { ttl: ttlMs, wait: waitMs, renew });
-      lock.signal.addEventListener("abort", () => lostAt.set(name, process.hrtime.bigint()), { once: true });
-      return {
-        token: lock.token,
-        believes: () => lock.held,
-        validForMs: () => lock.validForMs,
-        release: () => lock.release(),
-      };
-    };
-  },
-
-  "redlock@5": async ({ url, ttlMs, renew }) => {
-    const { default: Redlock } = load("redlock-5");
-    const clients = await redisClients(url);
-    return async (name, waitMs) => {
-      const retryDelay = 20;
-      // A release or an extension is not tried again: only who waits for a lock does.
-      const once = { retryCount: 0, retryDelay, retryJitter: 0 };
-      const patient = { retryCount: Math.ceil(waitMs / retryDelay) };
-      const redlock = new Redlock(clients, {
-        ...once,
-        automaticExtensionThreshold: Math.floor(ttlMs / 2),
-      });
-      redlock.on("error", () => {});
-      if (!renew) {
-        const lock = await redlock.acquire([name], ttlMs, patient);
-        return redlockHeld(
-          () => lock,
-          () => lock.release(),
-        );
-      }
-      // Its watchdog is at work inside `using` only.
-      let end = () => {};
-      const over = new Promise((resolve) => {
-        end = () => resolve(undefined);
-      });
-      return new Promise((resolve, reject) => {
-        const using = redlock.using([name], ttlMs, patient, async (/** @type {AbortSignal} */ signal) => {
-          // Inside it, the signal is all that a caller is told.
-          resolve({
-            token: null,
-            believes: () => !signal.aborted,
-            validForMs: () => null,
-            release: async () => end(),
-          });
-          await over;
-        });
-        using.catch(reject);
-      });
-    };
-  },
-
-  "redis-semaphore": async ({ url, ttlMs, renew }) => {
-    const { Mutex } = load("redis-semaphore");
-    const [client] = await redisClients(url);
-    return async (name, waitMs) => {
-      const mutex = new Mutex(client, name, {
-        lockTimeout: ttlMs,
-        acquireTimeout: Math.max(1, waitMs),
-        retryInterval: 20,
-        refreshInterval: renew ? ttlMs / 3 : 0,
-        onLockLost: () => lostAt.set(name, process.hrtime.bigint()),
-      });
-      await mutex.acquire();
-      return {
-        token: null,
-        believes: () => mutex.isAcquired,
-        validForMs: () => null,
-        release: () => mutex.release(),
-      };
-    };
-  },
-};
-
-/**
- * @param {() => any} lock
- * @param {() => Promise<unknown>} release
- * @returns {Held}
- */
-function redlockHeld(lock, release) {
-  // Its lock says until when it is valid; nothing in the library compares that with the clock for the caller.
-  const validForMs = () => (lock() === undefined ? null : Math.max(0, lock().expiration - Date.now()));
-  return { token: null, believes: () => validForMs() !== 0, validForMs, release };
-}
-
-/** Clients that fail at once when a server cannot be reached. @param {string} url */
-async function redisClients(url) {
-  const { Redis } = load("ioredis");
-  return Promise.all(
-    url.split(",").map(async (each) => {
-      const client = new Redis(each, {
-        enableOfflineQueue: false,
-        autoResendUnfulfilledCommands: false,
-        maxRetriesPerRequest: 0,
-        retryStrategy: () => 20,
-        lazyConnect: true,
-      });
-      client.on("error", () => {});
-      await client.connect().catch(() => {});
-      return client;
-    }),
-  );
-}
+/** @typedef {import("./libraries.mjs").Held} Held */
+/** @typedef {import("./libraries.mjs").OwnershipGuard} OwnershipGuard */
 
 /** When the library told that a lock was lost. @type {Map<string, bigint>} */
 const lostAt = new Map();
+/** When it was renewed, and until when it is believed since. @type {Map<string, { at: bigint, validUntil: bigint }[]>} */
+const renewals = new Map();
 /** @type {Map<string, Held>} */
 const held = new Map();
-/** @type {Acquire} */
+/** @type {import("./libraries.mjs").Acquire} */
 let acquire = async () => {
   throw new Error("not opened");
 };
 /** @type {{ fenced: RemoteResource, unfenced: RemoteResource } | null} */
 let resources = null;
 
+const ears = {
+  renewed: (/** @type {string} */ name) => {
+    const at = process.hrtime.bigint();
+    const validUntil = untilWhen(held.get(name), at);
+    if (validUntil !== null) renewals.set(name, [...(renewals.get(name) ?? []), { at, validUntil }]);
+  },
+  lost: (/** @type {string} */ name) => void lostAt.set(name, process.hrtime.bigint()),
+};
+
+/** @param {Held | undefined} one @param {bigint} now */
+function untilWhen(one, now) {
+  const validForMs = one?.validForMs() ?? null;
+  return validForMs === null ? null : now + BigInt(Math.floor(validForMs * 1e6));
+}
+
 /** What can be asked. @type {Record<string, (...args: any[]) => Promise<unknown>>} */
 const deeds = {
   async open(
     /** @type {string} */ library,
-    /** @type {Setting} */ setting,
+    /** @type {import("./libraries.mjs").Setting} */ setting,
     /** @type {{ fenced: number, unfenced: number }} */ ports,
   ) {
     resources = {
@@ -155,7 +46,7 @@ const deeds = {
     };
     const make = libraries[library];
     if (make === undefined) throw new Error(`there is no ${library}`);
-    acquire = await make(setting);
+    acquire = await make(setting, ears);
   },
 
   async acquire(/** @type {string} */ name, /** @type {number} */ waitMs) {
@@ -164,15 +55,13 @@ const deeds = {
     const one = await acquire(name, waitMs);
     const okAt = process.hrtime.bigint();
     held.set(name, one);
-    const validForMs = one.validForMs();
-    const validUntil = validForMs === null ? null : okAt + BigInt(Math.floor(validForMs * 1e6));
+    const { token } = one;
     return {
       invokedAt,
       okAt,
-      validUntil,
-      token: one.token,
+      validUntil: untilWhen(one, okAt),
+      token,
       tookMs: performance.now() - startedAt,
-      believes: one.believes(),
     };
   },
 
@@ -184,17 +73,18 @@ const deeds = {
     };
   },
 
-  /** Blocks the event loop, if told so, and writes without another look at the lock; says what the library would have said. */
+  /** Blocks the event loop, if told so, and writes without another look at the lock, unless told to look; says what the library says. */
   async write(
     /** @type {string} */ name,
     /** @type {any} */ write,
     /** @type {{ fenced: number | null, unfenced: number | null }} */ at,
-    hangMs = 0,
+    { hangMs = 0, ifHeld = false } = {},
   ) {
-    const until = performance.now() + hangMs;
-    while (performance.now() < until);
+    // Nothing else runs in this process meanwhile, and the processor is left to the others.
+    if (hangMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, hangMs);
     const believes = held.get(name)?.believes() ?? false;
     const seenAt = process.hrtime.bigint();
+    if (ifHeld && !believes) return { believes, seenAt, fenced: null, unfenced: null };
     const [fenced, unfenced] = await Promise.all([
       at.fenced === null ? null : resources?.fenced.write({ ...write, at: at.fenced }),
       at.unfenced === null ? null : resources?.unfenced.write({ ...write, at: at.unfenced }),
@@ -202,18 +92,36 @@ const deeds = {
     return { believes, seenAt, fenced, unfenced };
   },
 
-  async believes(/** @type {string} */ name) {
-    return { believes: held.get(name)?.believes() ?? false, seenAt: process.hrtime.bigint() };
+  /** Writes to etcd in a transaction that compares who owns the lock; says whether it was done, and whether the library says afterwards that it holds. */
+  async put(/** @type {string} */ name, /** @type {string} */ endpoint, /** @type {string} */ value) {
+    const guard = held.get(name)?.guard;
+    if (guard === undefined || guard === null) throw new Error("there is nothing to compare");
+    const { key, target, result, createRevision } = guard;
+    const answer = await fetch(`${endpoint}/v3/kv/txn`, {
+      method: "POST",
+      body: JSON.stringify({
+        compare: [{ key: base64(key), target, result, create_revision: String(createRevision) }],
+        success: [{ request_put: { key: base64(`guarded/${name}`), value: base64(value) } }],
+      }),
+    });
+    const told = await answer.text();
+    if (!answer.ok) throw new Error(`etcd: ${told}`);
+    // It leaves out what is false.
+    return { done: JSON.parse(told).succeeded === true, believes: held.get(name)?.believes() ?? false };
   },
 
   async lostAt(/** @type {string} */ name) {
     return lostAt.get(name) ?? null;
   },
 
+  /** What has happened to a lock since it was granted. */
+  async story(/** @type {string} */ name) {
+    return { lostAt: lostAt.get(name) ?? null, renewals: renewals.get(name) ?? [] };
+  },
+
   async release(/** @type {string} */ name) {
     const one = held.get(name);
-    held.delete(name);
-    lostAt.delete(name);
+    for (const each of [held, lostAt, renewals]) each.delete(name);
     try {
       await one?.release();
     } catch {
@@ -221,6 +129,8 @@ const deeds = {
     }
   },
 };
+
+const base64 = (/** @type {string} */ text) => Buffer.from(text).toString("base64");
 
 process.on(
   "message",

@@ -1,138 +1,120 @@
 /** Experiments c and d: Redlock on five Redis servers whose clocks jump, or which come back without what they had. */
 import { durableRedis } from "../../dist/verify/clusters/redis.js";
-import { ClockShim } from "../../dist/verify/servers/clock-shim.js";
-import { ask, startRedis } from "../../dist/verify/servers/redis.js";
-import { TcpProxy } from "../../dist/verify/servers/tcp-proxy.js";
-import { inLanes, sleep, Stage, withoutFence } from "./stage.mjs";
+import { withBound } from "./bounds.mjs";
+import { Five } from "./five.mjs";
+import { inLanes, sleep, Stage } from "./stage.mjs";
 
+/** @typedef {import("./report.mjs").Context} Context */
 /** @typedef {import("./report.mjs").Row} Row */
 
-const nodes = 5;
-const ttlMs = 8_000;
+/**
+ * @typedef {object} Cell
+ * @property {string} library
+ * @property {number} h how many servers C1 holds
+ * @property {number} j to how many of these something happens
+ * @property {string} label
+ * @property {string} file
+ * @property {(five: Five, j: number) => Promise<void>} strike what happens
+ * @property {number} lanes
+ * @property {number} [ttlMs]
+ * @property {readonly string[]} [args] of the servers
+ * @property {number} [quarantineMs]
+ * @property {(five: Five, j: number) => Promise<void>} [mend] what happens while C2 asks; with it, C2 asks for as long as it takes
+ */
 
-/** Five servers, and two clients that reach each through a proxy of its own. */
-class Five {
-  /** @type {import("../../dist/verify/servers/redis.js").RedisServer[]} */
-  servers = [];
-  /** @type {(ClockShim | null)[]} */
-  clocks = [];
-  /** @type {TcpProxy[]} */
-  proxies = [];
-  /** @type {import("./stage.mjs").Actor[]} */
-  actors = [];
+/** Longer than a round takes: what ends a hold is what happened to the servers. */
+const longTtlMs = 8_000;
+/** A set-up that fails is begun anew, but not for ever. */
+const mostSetUps = 50;
 
-  /**
-   * @param {Stage} stage
-   * @param {string} library
-   * @param {readonly string[]} args
-   */
-  static async start(stage, library, args) {
-    const five = new Five();
-    five.clocks = await Promise.all(Array.from({ length: nodes }, () => ClockShim.build()));
-    five.servers = await Promise.all(
-      five.clocks.map((clock) => startRedis({ args, env: { ...process.env, ...clock?.env } })),
-    );
-    five.proxies = await Promise.all(five.servers.map(({ port }) => TcpProxy.start(port)));
-    const address = (/** @type {{ port: number }} */ { port }) => `127.0.0.1:${port}`;
-    const urlOf = (/** @type {readonly { port: number }[]} */ places) =>
-      library === "holdfast"
-        ? // Without the quarantine of servers that have just started: what it would hide is to be seen here.
-          `redlock://${places.map(address).join(",")}?quarantineMs=0`
-        : places.map((place) => `redis://${address(place)}`).join(",");
-    five.actors = await Promise.all(
-      [five.proxies, five.servers].map((places) =>
-        stage.actor(library, { url: urlOf(places), ttlMs, renew: false }),
-      ),
-    );
-    return five;
-  }
-
-  async reset() {
-    for (const proxy of this.proxies) proxy.heal();
-    await Promise.all(this.clocks.map(async (clock) => clock?.set(0)));
-    await Promise.all(this.servers.map(({ port }) => ask(port, "flushall")));
-  }
-
-  async stop() {
-    await Promise.all(this.proxies.map((proxy) => proxy.close()));
-    await Promise.all(this.servers.map(({ server }) => server.remove()));
-    await Promise.all(this.clocks.map(async (clock) => clock?.remove()));
-  }
+/** The rows of those cells that are asked for. @param {Context} context @param {readonly Cell[]} cells */
+async function rowsOf(context, cells) {
+  /** @type {Row[]} */
+  const rows = [];
+  for (const cell of cells) if (context.wants(cell.label)) rows.push(await cellRow(context, cell));
+  return rows;
 }
 
 /**
  * C1 holds h of five; then something happens to j of these; then C2 asks.
  *
- * @param {import("./report.mjs").Context} context
- * @param {string} id
- * @param {{ library: string, h: number, j: number, args?: readonly string[], label: string, strike: (five: Five, hit: number) => Promise<void>, lanes: number }} cell
+ * @param {Context} context
+ * @param {Cell} cell
  * @returns {Promise<Row>}
  */
-async function cellRow({ rounds }, id, { library, h, j, args = [], label, strike, lanes }) {
+async function cellRow({ rounds }, cell) {
+  const { library, h, j, label, file, strike, mend, lanes, ttlMs = longTtlMs } = cell;
+  const { args = [], quarantineMs = 0 } = cell;
   const stage = await Stage.open();
-  let skipped = 0;
+  let [anew, granted] = [0, 0];
+  /** How long another lock, which is free, could not be had. @type {number[]} */
+  const outages = [];
   await inLanes({
     rounds,
     lanes,
-    open: () => Five.start(stage, library, args),
+    open: () => Five.start(stage, { library, ttlMs, args, quarantineMs }),
     round: async (five, round) => {
-      const name = `${id}-${round}`;
-      const [c1, c2] = five.actors;
-      if (c1 === undefined || c2 === undefined) throw new Error("two clients are needed");
-      for (const proxy of five.proxies.slice(h)) {
-        proxy.refuse = true;
-        proxy.resetAll();
+      const { first, tries } = await setUp(stage, five, `${file}-${round}`, h);
+      anew += tries - 1;
+      const { name } = first;
+      const at = await stage.read(first);
+      await strike(five, j);
+      const waitMs = mend === undefined ? 1_000 : 3 * ttlMs;
+      const struckAt = performance.now();
+      const tryOther = async () => {
+        const other = await stage.takeWithin(five.c2, "c2", `${name}-other`, { waitMs, number: 1n });
+        if (other !== null) outages.push(performance.now() - struckAt);
+        return other;
+      };
+      const [second, other] = await Promise.all([
+        stage.takeWithin(five.c2, "c2", name, { waitMs, number: 2n }),
+        mend === undefined ? null : tryOther(),
+        mend?.(five, j),
+      ]);
+      if (second !== null) {
+        granted += 1;
+        await stage.readAndWrite(second, "second");
+        await stage.write(first, "first", at, { ifHeld: true });
       }
-      const first = await stage.take(c1, "c1", name, { waitMs: 0, number: 1n });
-      if (first === null) skipped += 1;
-      else {
-        // A grant is decided by a majority; the rest of the h servers may hear of it a moment later.
-        await Promise.all(five.servers.slice(0, h).map((server) => has(server, name)));
-        for (let hit = 0; hit < j; hit += 1) await strike(five, hit);
-        const second = await stage.take(c2, "c2", name, { waitMs: 1_000, number: 2n });
-        const fenced = library === "holdfast";
-        await writeBoth(name, fenced, { c1, first }, { c2, second });
-        await stage.leave(c1, "c1", name);
-        if (second !== null) await stage.leave(c2, "c2", name);
-      }
+      for (const hold of [first, second, other]) if (hold !== null) await stage.leave(hold);
       await five.reset();
-      await sleep(60);
     },
     close: (five) => five.stop(),
   });
-  const shown = await stage.close(`${id}-${library}-h${h}-j${j}`);
-  const row = { ...shown, label, rounds: rounds - skipped, ttlMs, extra: { h: String(h), j: String(j) } };
-  return library === "holdfast" ? row : withoutFence(row);
-}
-
-/** Waits until a server has a key of a lock, for a second at most. @param {{ port: number }} server @param {string} name */
-async function has({ port }, name) {
-  for (let tries = 0; tries < 50 && (await ask(port, "keys", `*${name}`)) === ""; tries++) await sleep(20);
+  const { counts } = await stage.close(`${file}-${library}-h${h}-j${j}`);
+  const extra = { h, j, "C2 granted": withBound(granted, rounds), "set-ups begun anew": anew };
+  if (mend === undefined) return { ...counts, label, rounds, ttlMs, extra };
+  const outage = outages.length < rounds ? `never in ${rounds - outages.length} rounds` : spread(outages);
+  return { ...counts, label, rounds, ttlMs, extra: { ...extra, "until a free lock was granted": outage } };
 }
 
 /**
- * The second writes, then the first.
- * @param {string} name
- * @param {boolean} fenced
- * @param {{ c1: import("./stage.mjs").Actor, first: any }} one
- * @param {{ c2: import("./stage.mjs").Actor, second: any }} two
+ * Lets C1 take a lock on the first h servers, and on no other: tried until it is so, since a client may not have connected
+ * to all of them yet.
+ *
+ * @param {Stage} stage
+ * @param {Five} five
+ * @param {string} file
+ * @param {number} h
  */
-async function writeBoth(name, fenced, { c1, first }, { c2, second }) {
-  if (second === null) return;
-  const write = (/** @type {any} */ got, /** @type {string} */ value) => ({
-    name,
-    token: got.token,
-    attempt: got.attempt,
-    value,
-  });
-  const places = (/** @type {any} */ found) => ({
-    fenced: fenced ? found.fenced : null,
-    unfenced: found.unfenced,
-  });
-  const at = await c1.ask("read", name, first.token);
-  const there = await c2.ask("read", name, second.token);
-  await c2.ask("write", name, write(second, "second"), places(there));
-  await c1.ask("write", name, write(first, "first"), places(at));
+async function setUp(stage, five, file, h) {
+  for (let tries = 1; tries <= mostSetUps; tries += 1) {
+    // No name is part of another: servers are asked for what ends with it.
+    const name = `${file}-try-${tries}`;
+    five.reach(h);
+    const first = await stage.take(five.c1, "c1", name, { waitMs: 0, number: 1n });
+    if (first !== null && (await five.areHeld(name, h))) return { first, tries };
+    if (first !== null) await stage.leave(first);
+    await five.reset();
+  }
+  throw new Error(`${file}: C1 did not get ${h} of the servers`);
+}
+
+/** @param {readonly number[]} values */
+function spread(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const part = (/** @type {number} */ share) => sorted[Math.floor(share * (sorted.length - 1))]?.toFixed(0);
+  return `${part(0.5)} / ${part(1)} ms`;
 }
 
 const libraries = ["holdfast", "redlock@5"];
@@ -147,61 +129,84 @@ const clockCells = [
   [3, 1],
 ];
 
-/** c: the clocks of j servers jump by a minute. @param {import("./report.mjs").Context} context */
+/** c: the clocks of j servers jump by a minute. @param {Context} context */
 export async function c(context) {
-  /** @type {Row[]} */
-  const rows = [];
-  for (const library of libraries) {
-    for (const [h, j] of clockCells) {
-      const strike = async (/** @type {Five} */ five, /** @type {number} */ hit) =>
-        five.clocks[hit]?.set(60_000);
-      rows.push(
-        await cellRow(context, "c", {
-          library,
-          h,
-          j,
-          strike,
-          lanes: 2,
-          label: `${library}, holds ${h}, ${j} jump`,
-        }),
-      );
-    }
-  }
-  return rows;
+  const strike = (/** @type {Five} */ five, /** @type {number} */ j) => five.jump(j);
+  const cells = libraries.flatMap((library) =>
+    clockCells.map(([h, j]) => {
+      const label = `${library}, holds ${h}, ${j} jump`;
+      return { library, h, j, label, file: "c", strike, lanes: 3 };
+    }),
+  );
+  return rowsOf(context, cells);
 }
 
-/** @type {readonly { h: number, j: number, durable: boolean }[]} */
+/** The cells in which two hold if servers come back at once, and one in which they do not. @type {readonly (readonly [number, number])[]} */
 const restartCells = [
-  { h: 3, j: 1, durable: false },
-  { h: 5, j: 2, durable: false },
-  { h: 5, j: 3, durable: false },
-  { h: 3, j: 1, durable: true },
+  [3, 1],
+  [5, 2],
+  [5, 3],
 ];
 
-/** d: j servers are killed and come back at once, without what they had or with it. @param {import("./report.mjs").Context} context */
+/** Those in which they do. @type {readonly (readonly [number, number])[]} */
+const doubleCells = [
+  [3, 1],
+  [5, 3],
+];
+
+/** The ttl of those who wait until it has passed, and how much longer servers stay away. */
+const shortTtlMs = 1_000;
+const awayMs = shortTtlMs + 300;
+
+/** @type {(five: Five, j: number) => Promise<void>} */
+const killAndRestart = async (five, j) => {
+  await five.kill(j);
+  await five.restart(j);
+};
+
+/** d: j servers are killed and come back at once, with or without what they had, or later. @param {Context} context */
 export async function d(context) {
-  /** @type {Row[]} */
-  const rows = [];
+  /** @type {Cell[]} */
+  const cells = [];
   for (const library of libraries) {
-    for (const { h, j, durable } of restartCells) {
-      const strike = async (/** @type {Five} */ five, /** @type {number} */ hit) => {
-        await five.servers[hit]?.server.kill();
-        await five.servers[hit]?.server.start();
-      };
-      const label = `${library}, holds ${h}, ${j} restart${durable ? ", appendfsync always" : ""}`;
-      const id = durable ? "d-durable" : "d";
-      rows.push(
-        await cellRow(context, id, {
-          library,
-          h,
-          j,
-          strike,
-          lanes: 3,
-          label,
-          args: durable ? durableRedis : [],
-        }),
-      );
-    }
+    const common = { library, file: "d", strike: killAndRestart, lanes: 4 };
+    for (const [h, j] of restartCells)
+      cells.push({ ...common, h, j, label: `${library}, holds ${h}, ${j} restart` });
+    const durable = { h: 3, j: 1, args: durableRedis, file: "d-durable" };
+    cells.push({ ...common, ...durable, label: `${library}, holds 3, 1 restart, appendfsync always` });
+    for (const [h, j] of doubleCells)
+      cells.push({
+        ...common,
+        ...delayed,
+        h,
+        j,
+        label: `${library}, holds ${h}, ${j} restart after the ttl`,
+      });
   }
-  return rows;
+  for (const [h, j] of doubleCells)
+    cells.push({ ...quarantined, h, j, label: `holdfast with its quarantine, holds ${h}, ${j} restart` });
+  return rowsOf(context, cells);
 }
+
+/** Somebody keeps dead servers away for longer than a ttl. */
+const delayed = {
+  file: "d-delayed",
+  lanes: 10,
+  ttlMs: shortTtlMs,
+  strike: (/** @type {Five} */ five, /** @type {number} */ j) => five.kill(j),
+  mend: async (/** @type {Five} */ five, /** @type {number} */ j) => {
+    await sleep(awayMs);
+    await five.restart(j);
+  },
+};
+
+/** They come back at once, and our clients do not count them before a ttl has passed. */
+const quarantined = {
+  library: "holdfast",
+  file: "d-quarantine",
+  lanes: 10,
+  ttlMs: shortTtlMs,
+  quarantineMs: shortTtlMs,
+  strike: killAndRestart,
+  mend: async () => {},
+};

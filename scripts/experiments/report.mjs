@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { root, run, tool } from "../lib/run.mjs";
 import { drawBars } from "./plots.mjs";
 import { experiments } from "./plan.mjs";
-import { upperBound } from "./stage.mjs";
+import { withBound } from "./bounds.mjs";
 
 /**
  * @typedef {object} Context
  * @property {number} rounds
  * @property {number} seed
+ * @property {(label: string) => boolean} wants whether a row is asked for
  */
 
 /**
@@ -28,46 +29,55 @@ import { upperBound } from "./stage.mjs";
  */
 
 /**
- * @typedef {object} Result
- * @property {readonly Row[]} rows
+ * @typedef {object} Run when and how rows came about
  * @property {number} seconds
  * @property {string} on the day
  * @property {string} commit
- * @property {number | undefined} [seed]
+ * @property {number} [seed]
+ * @property {{ p99: number, most: number }} [lagMs] how late the event loop of the harness was: more on a machine that is busy
  * @property {Record<string, string>} versions
  */
+
+/** @typedef {Row & { run: Run }} KeptRow */
+/** @typedef {Record<string, readonly KeptRow[]>} Results by experiment */
 
 const folder = join(root, "docs", "evidence");
 const file = join(folder, "results.json");
 
-/** @returns {Promise<Record<string, Result>>} */
+/** @returns {Promise<Results>} */
 export async function readResults() {
   return readFile(file, "utf8").then(JSON.parse, () => ({}));
 }
 
-/** Keeps a result beside those of the other experiments, and writes the page anew. @param {string} id @param {Result} result */
-export async function keepResult(id, result) {
+/**
+ * Keeps rows beside those of other experiments and other runs, in place of those with the same labels, and writes the page anew.
+ *
+ * @param {string} id
+ * @param {readonly Row[]} rows
+ * @param {Run} made
+ */
+export async function keepRows(id, rows, made) {
   await mkdir(folder, { recursive: true });
-  const results = { ...(await readResults()), [id]: result };
-  const sorted = Object.fromEntries(
-    experiments.flatMap(({ id: each }) => (results[each] === undefined ? [] : [[each, results[each]]])),
-  );
-  await writeFile(file, `${JSON.stringify(sorted, null, 2)}\n`);
-  await writePage(sorted);
+  const results = await readResults();
+  const kept = new Map((results[id] ?? []).map((row) => [row.label, row]));
+  for (const row of rows) kept.set(row.label, { ...row, run: made });
+  results[id] = [...kept.values()];
+  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
+  await writePage(results);
 }
 
-/** @param {Record<string, Result>} results */
+/** @param {Results} results */
 export async function writePage(results) {
   const parts = [];
   for (const { id, title, question, expected } of experiments) {
-    const result = results[id];
+    const rows = results[id];
     const head = `## ${id}: ${title}\n\n${question} ${expected}`;
-    if (result === undefined) {
+    if (rows === undefined) {
       parts.push(`${head}\n\nNot run yet: \`npm run experiments -- --only ${id}\``);
       continue;
     }
-    const plot = await plotOf(id, result);
-    parts.push(`${head}\n\n${plot}${tableOf(result)}\n\n${footOf(result)}`);
+    const plot = await plotOf(id, rows);
+    parts.push(`${head}\n\n${plot}${tableOf(rows)}\n\n${footOf(rows)}`);
   }
   const page = join(root, "docs", "evidence.md");
   await writeFile(page, `${opening}\n\n${parts.join("\n\n")}\n`);
@@ -81,7 +91,7 @@ Each famous failure of distributed locks, made to happen with real servers, and 
 \`\`\`sh
 npm run experiments                  # all, 200 rounds each
 npm run experiments -- --full        # all, 1,000 rounds each
-npm run experiments -- --only a1,b1  # some
+npm run experiments -- --only a1,b1  # some; with --rows TEXT only the rows whose label has that text
 \`\`\`
 
 Clients are processes of their own; the resources that they write to are, too, and their own record is the truth about writes. The fenced one
@@ -92,8 +102,8 @@ write that the fence refuses although its holder is inside its validity. Behind 
 resource is left out. Raw histories are kept in \`.cache/experiments\`; their checksums are below. What a store cannot promise is shown
 here, not hidden; what it can is in [the guarantees](guarantees.md).`;
 
-/** @param {Result} result */
-function tableOf({ rows }) {
+/** @param {readonly Row[]} rows */
+function tableOf(rows) {
   const counts = /** @type {const} */ ([
     ["double grants", "doubleGrants"],
     ["stale writes accepted without the fence", "staleUnfenced"],
@@ -109,7 +119,7 @@ function tableOf({ rows }) {
     row.label,
     String(row.rounds),
     row.ttlMs === 0 ? "–" : `${row.ttlMs} ms`,
-    ...shown.map(([, key]) => withBound(row, key)),
+    ...shown.map(([, key]) => countOf(row, key)),
     ...extras.map((key) => String(row.extra[key] ?? "–")),
   ]);
   const line = (/** @type {readonly string[]} */ cells) => `| ${cells.join(" | ")} |`;
@@ -117,30 +127,46 @@ function tableOf({ rows }) {
 }
 
 /** @param {Row} row @param {keyof Row} key */
-function withBound(row, key) {
+function countOf(row, key) {
   const count = row[key];
   if (typeof count !== "number") return "–";
-  if (key === "refused") return String(count);
-  const bound = upperBound(count, row.rounds);
-  const percent = 100 * bound;
-  const shown = percent >= 99.5 ? "≤ 100" : `< ${percent < 10 ? percent.toPrecision(2) : percent.toFixed(0)}`;
-  return `${count} (${shown} %)`;
+  return key === "refused" ? String(count) : withBound(count, row.rounds);
 }
 
-/** @param {Result} result */
-function footOf({ rows, seconds, on, commit, seed, versions }) {
-  // Results from before there was one have none.
-  const chance = seed === undefined ? "" : `seed ${seed}, `;
+/** One paragraph for each run that rows are from. @param {readonly KeptRow[]} rows */
+function footOf(rows) {
+  /** @type {Map<string, KeptRow[]>} */
+  const runs = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify(row.run);
+    runs.set(key, [...(runs.get(key) ?? []), row]);
+  }
+  return [...runs.values()].map(runOf).join("\n\n");
+}
+
+/** @param {readonly KeptRow[]} rows of one run */
+function runOf(rows) {
+  const [first] = rows;
+  if (first === undefined) return "";
+  const { seconds, lagMs, on, commit, seed, versions } = first.run;
+  // Results from before they were kept have neither, and are of an earlier form of the experiments.
+  const chance = seed === undefined ? "" : `, seed ${seed}`;
+  const early = seed === undefined ? ` ${earlier}` : "";
+  const lag =
+    lagMs === undefined ? "" : `; event loop late by ${lagMs.p99} ms (p99), ${lagMs.most} ms at most`;
   const made = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const sums = rows.flatMap(({ label, sha256 }) =>
     sha256 === undefined ? [] : [`${label} \`${sha256.slice(0, 16)}\``],
   );
   const histories = sums.length === 0 ? "" : ` Histories (SHA-256, first 16): ${sums.join(", ")}.`;
-  return `_${on}, commit ${commit}, ${chance}${Math.round(seconds)} s. ${made.join(", ")}.${histories}_`;
+  return `_${on}, commit ${commit}${chance}, ${Math.round(seconds)} s${lag}. ${made.join(", ")}.${early}${histories}_`;
 }
 
-/** @param {string} id @param {Result} result */
-async function plotOf(id, { rows }) {
+const earlier =
+  "These rows are of an earlier form of the experiment: shorter pauses and thoughts, fewer rows, validity without renewals, set-ups that failed left out.";
+
+/** @param {string} id @param {readonly Row[]} rows */
+async function plotOf(id, rows) {
   if (!rows.some(({ staleUnfenced, doubleGrants }) => (staleUnfenced ?? 0) + (doubleGrants ?? 0) > 0))
     return "";
   const name = `${id}.svg`;

@@ -1,82 +1,32 @@
-/** What experiments are made of: actors in processes of their own, resources, rounds in parallel lanes, and the record of it all. */
-import { fork } from "node:child_process";
+/** What experiments are made of: actors and resources in processes of their own, rounds in parallel lanes, and the record of it all. */
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { checkHistory } from "../../dist/verify/checker.js";
 import { mergeHistories } from "../../dist/verify/history.js";
 import { formatHistory } from "../../dist/verify/history-text.js";
 import { startResource } from "../../dist/verify/live/fleet.js";
 import { readRecorded } from "../../dist/verify/live/history-file.js";
 import { tallyWrites } from "../../dist/verify/live/tally.js";
-import { endWithUs, makeFolder, removeFolder } from "../../dist/verify/servers/server-process.js";
+import { makeFolder, removeFolder } from "../../dist/verify/servers/server-process.js";
 import { cache } from "../lib/run.mjs";
+import { Actor } from "./actors.mjs";
 
 /** @typedef {import("../../dist/verify/history.js").HistoryEvent} HistoryEvent */
 /** @typedef {import("../../dist/verify/history.js").NewEvent} NewEvent */
 
-/** Somebody whom an experiment tells what to do. */
-export class Actor {
-  /** @type {import("node:child_process").ChildProcess} */
-  #child;
-  /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
-  #waiting = new Map();
-  #calls = 0;
+/**
+ * @typedef {object} Hold a lock that somebody got
+ * @property {Actor} actor
+ * @property {string} proc
+ * @property {string} name
+ * @property {string} attempt
+ * @property {bigint} token
+ * @property {boolean} fenced whether its library gave the token
+ * @property {number} tookMs
+ */
 
-  constructor() {
-    const script = fileURLToPath(new URL("actor.mjs", import.meta.url));
-    const env = { ...process.env, NODE_NO_WARNINGS: "1" };
-    this.#child = fork(script, [], {
-      serialization: "advanced",
-      env,
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    });
-    this.#child.on(
-      "message",
-      (/** @type {{ call: number, value?: unknown, error?: string }} */ { call, value, error }) => {
-        const waiting = this.#waiting.get(call);
-        this.#waiting.delete(call);
-        if (error === undefined) waiting?.resolve(value);
-        else waiting?.reject(new Error(error));
-      },
-    );
-    this.#child.on("exit", () => {
-      for (const { reject } of this.#waiting.values()) reject(new Error("the actor has ended"));
-    });
-    endWithUs(this.#child);
-  }
-
-  /**
-   * @param {string} what
-   * @param {unknown[]} args
-   * @returns {Promise<any>}
-   */
-  ask(what, ...args) {
-    const call = ++this.#calls;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(call, { resolve, reject });
-      this.#child.send({ call, what, args });
-    });
-  }
-
-  stop() {
-    this.#child.kill("SIGSTOP");
-  }
-
-  goOn() {
-    this.#child.kill("SIGCONT");
-  }
-
-  /** @returns {Promise<void>} */
-  end() {
-    return new Promise((resolve) => {
-      if (this.#child.exitCode !== null || this.#child.signalCode !== null) return resolve();
-      this.#child.once("exit", () => resolve());
-      this.#child.kill("SIGKILL");
-    });
-  }
-}
+/** @typedef {{ fenced: number | null, unfenced: number | null }} Places */
 
 /** Where one row of an experiment happens. */
 export class Stage {
@@ -124,20 +74,21 @@ export class Stage {
    *
    * @param {Actor} actor
    * @param {string} proc
-   * @param {string} lock
+   * @param {string} name
    * @param {{ waitMs: number, number?: bigint }} how `number`: what stands for a token where the library has none
+   * @returns {Promise<Hold | null>}
    */
-  async take(actor, proc, lock, { waitMs, number }) {
-    const attempt = `${proc}/${lock}`;
-    const about = { proc, lock, attempt, f: /** @type {const} */ ("acquire") };
+  async take(actor, proc, name, { waitMs, number }) {
+    const attempt = `${proc}/${name}`;
+    const about = { proc, lock: name, attempt, f: /** @type {const} */ ("acquire") };
     const askedAt = process.hrtime.bigint();
     try {
-      const got = await actor.ask("acquire", lock, waitMs);
+      const got = await actor.ask("acquire", name, waitMs);
       const token = got.token ?? number ?? 0n;
       this.record({ ...about, type: "invoke" }, got.invokedAt);
       const until = got.validUntil === null ? {} : { validUntil: got.validUntil };
       this.record({ ...about, type: "ok", token, ...until }, got.okAt);
-      return { ...got, token, attempt };
+      return { actor, proc, name, attempt, token, fenced: got.token !== null, tookMs: got.tookMs };
     } catch (error) {
       this.record({ ...about, type: "invoke" }, askedAt);
       this.record({ ...about, type: "info", detail: String(error) });
@@ -146,18 +97,65 @@ export class Stage {
   }
 
   /**
-   * Records how a hold ended, and ends it.
+   * The same, asking again while it is refused before the wait is over: servers may be away.
+   *
    * @param {Actor} actor
    * @param {string} proc
-   * @param {string} lock
+   * @param {string} name
+   * @param {{ waitMs: number, number?: bigint }} how
    */
-  async leave(actor, proc, lock) {
-    const attempt = `${proc}/${lock}`;
-    const lostAt = await actor.ask("lostAt", lock);
-    if (lostAt !== null) this.record({ proc, lock, attempt, f: "lost", type: "info" }, lostAt);
-    this.record({ proc, lock, attempt, f: "release", type: "invoke" });
-    await actor.ask("release", lock);
-    this.record({ proc, lock, attempt, f: "release", type: "info" });
+  async takeWithin(actor, proc, name, { waitMs, ...how }) {
+    const until = performance.now() + waitMs;
+    for (let tries = 1; ; tries += 1) {
+      const leftMs = Math.max(1, Math.round(until - performance.now()));
+      const hold = await this.take(actor, `${proc}.${tries}`, name, { ...how, waitMs: leftMs });
+      if (hold !== null || performance.now() >= until) return hold;
+      await sleep(20);
+    }
+  }
+
+  /**
+   * Where the logs of a lock's resources end, for a write that is to follow. What has no token leaves the fenced one alone.
+   *
+   * @param {Hold} hold
+   * @returns {Promise<Places>}
+   */
+  async read({ actor, name, token, fenced }) {
+    const found = await actor.ask("read", name, token);
+    return fenced ? found : { ...found, fenced: null };
+  }
+
+  /**
+   * Lets a holder write.
+   *
+   * @param {Hold} hold
+   * @param {string} value
+   * @param {Places} at
+   * @param {{ hangMs?: number, ifHeld?: boolean }} [how] its event loop stands still before; it writes only if its library says that it holds
+   * @returns {Promise<{ believes: boolean, seenAt: bigint, fenced: boolean | null, unfenced: boolean | null }>}
+   */
+  write({ actor, name, token, attempt }, value, at, how = {}) {
+    return actor.ask("write", name, { name, token, attempt, value }, at, how);
+  }
+
+  /** Reads and writes. @param {Hold} hold @param {string} value @param {{ ifHeld?: boolean }} [how] */
+  async readAndWrite(hold, value, how) {
+    return this.write(hold, value, await this.read(hold), how);
+  }
+
+  /** Records what became of a hold, and ends it. Gives whether it was lost before. @param {Hold} hold */
+  async leave({ actor, proc, name, attempt }) {
+    const about = { proc, lock: name, attempt };
+    const { lostAt, renewals } = await actor.ask("story", name);
+    for (const { at, validUntil } of renewals) {
+      this.record({ ...about, f: "renew", type: "invoke" }, at);
+      this.record({ ...about, f: "renew", type: "ok", validUntil }, at);
+    }
+    if (lostAt !== null) this.record({ ...about, f: "lost", type: "info" }, lostAt);
+    this.record({ ...about, f: "release", type: "invoke" });
+    await actor.ask("release", name);
+    this.record({ ...about, f: "release", type: "info" });
+    return lostAt !== null;
   }
 
   /** Ends everything, keeps the raw history, and gives what it shows. @param {string} file its name */
@@ -179,17 +177,15 @@ export class Stage {
     const folder = join(cache, "experiments");
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, `${file}.jsonl`), text);
-    const writes = tallyWrites(events);
+    const { fenced, unfenced } = tallyWrites(events);
+    const sha256 = createHash("sha256").update(text).digest("hex");
+    // A resource that nobody wrote to says nothing.
+    const without = unfenced.accepted === 0 ? {} : { staleUnfenced: unfenced.staleAccepted };
+    const { staleAccepted: staleFenced, refused, falseRejects } = fenced;
+    const within = fenced.accepted === 0 ? {} : { staleFenced, refused, falseRejects };
     return {
-      doubleGrants: broken("M1"),
-      tokensBack: broken("M2"),
-      staleUnfenced: writes.unfenced.staleAccepted,
-      staleFenced: writes.fenced.staleAccepted,
-      refused: writes.fenced.refused,
-      falseRejects: writes.fenced.falseRejects,
-      lostUnfenced: writes.unfenced.lost,
-      lostFenced: writes.fenced.lost,
-      sha256: createHash("sha256").update(text).digest("hex"),
+      counts: { doubleGrants: broken("M1"), tokensBack: broken("M2"), ...without, ...within, sha256 },
+      lost: { fenced: fenced.lost, unfenced: unfenced.lost },
     };
   }
 }
@@ -214,41 +210,16 @@ export async function inLanes({ rounds, lanes, open, round, close }) {
       if (isTerminal) process.stderr.write(`\r${at + 1} of ${rounds} rounds `);
     }
   };
-  const opened = await Promise.all(Array.from({ length: Math.min(lanes, rounds) }, (_, lane) => open(lane)));
+  /** @type {Lane[]} */
+  const opened = [];
+  // One after the other: processes that all start at once would be late in all that they do.
+  for (let lane = 0; lane < Math.min(lanes, rounds); lane += 1) opened.push(await open(lane));
   try {
     await Promise.all(opened.map(work));
   } finally {
     if (isTerminal) process.stderr.write("\r\x1b[K");
     if (close !== undefined) await Promise.all(opened.map((lane) => close(lane)));
   }
-}
-
-/** What was shown, without what is about the fence: nobody wrote to the resource that has it. @param {import("./report.mjs").Row} row */
-export function withoutFence({ staleFenced: _stale, refused: _refused, falseRejects: _false, ...row }) {
-  return row;
-}
-
-/** The 95 % upper bound for a rate of which k were seen in n: exact for a binomial, 1 - 0.05^(1/n) for none. */
-export function upperBound(/** @type {number} */ k, /** @type {number} */ n) {
-  if (n === 0) return 1;
-  if (k >= n) return 1;
-  let [low, high] = [k / n, 1];
-  for (let step = 0; step < 60; step += 1) {
-    const middle = (low + high) / 2;
-    if (atMost(k, n, middle) > 0.05) low = middle;
-    else high = middle;
-  }
-  return high;
-}
-
-/** The chance of at most k of n. @param {number} k @param {number} n @param {number} p */
-function atMost(k, n, p) {
-  let [sum, logTerm] = [0, n * Math.log1p(-p)];
-  for (let i = 0; i <= k; i += 1) {
-    sum += Math.exp(logTerm);
-    logTerm += Math.log((n - i) / (i + 1)) + Math.log(p / (1 - p));
-  }
-  return sum;
 }
 
 export const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,12 +1,17 @@
 /** The parts of `holdfast verify` that decide: which faults come, what a resource takes, what is promised, what was false. */
 import { describe, expect, it } from "vitest";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
-import type { Fault, Traits } from "../../src/core/backend.ts";
+import type { Fault, NewEntry, Traits } from "../../src/core/backend.ts";
+import { LockError } from "../../src/core/errors.ts";
+import { LockManager } from "../../src/core/manager.ts";
 import { History, type NewEvent } from "../../src/verify/history.ts";
 import { judge, type Row } from "../../src/verify/live/judge.ts";
 import { clientFaults, planFaults } from "../../src/verify/live/plan.ts";
 import { ResourceLogs } from "../../src/verify/live/resource.ts";
+import { Observer } from "../../src/verify/live/observer.ts";
 import { findWay, looseAnswers, Route } from "../../src/verify/live/routes.ts";
+import { useNamesOfObjects } from "../../src/verify/live/stories/naming.ts";
+import { Party } from "../../src/verify/live/stories/party.ts";
 import { tallyWrites } from "../../src/verify/live/tally.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
 
@@ -190,5 +195,39 @@ describe("the way to a store", () => {
   it("knows whose answers about state need not be exact", () => {
     expect(looseAnswers("zookeeper://h:2181")).not.toBe(null);
     expect(looseAnswers("redis://h")).toBe(null);
+  });
+});
+
+describe("the story of names that every object has", () => {
+  /** Tells it on a store that refuses some appends; gives what was objected to. */
+  async function told(refuses: (queue: string) => boolean): Promise<readonly string[]> {
+    const backend = memoryBackend();
+    const append = backend.append.bind(backend);
+    Object.assign(backend, {
+      append: (queue: string, entry: NewEntry) =>
+        refuses(queue) ? Promise.reject(new LockError("LOCK_UNAVAILABLE", "not now")) : append(queue, entry),
+    });
+    const locks = new LockManager(backend, {});
+    const me = new Party(locks, new Observer({ record: (event) => ({ i: 0, t: 0n, ...event }) }, "c1"));
+    const messages: string[] = [];
+    await useNamesOfObjects({
+      me,
+      name: (word) => `own/${word}`,
+      longTtlMs: 1_000,
+      object: (_, text) => void messages.push(text),
+    });
+    await locks.close();
+    return messages;
+  }
+
+  it("objects to a store that refuses these alone", async () => {
+    expect(await told((queue) => queue in {})).toHaveLength(3);
+  });
+
+  it("says nothing of one that refuses all names, or each of them once", async () => {
+    expect(await told(() => true)).toEqual([]);
+    const seen = new Set(["own/plain"]);
+    const once = (queue: string): boolean => !seen.has(queue) && seen.add(queue).has(queue);
+    expect(await told(once)).toEqual([]);
   });
 });

@@ -91,6 +91,12 @@ export class FailoverPair {
     this.#link.blackhole();
   }
 
+  /** The link works again, and the replica has what it missed. */
+  async heal(): Promise<void> {
+    this.#link.heal();
+    await inStep(this.#primary.port, this.#replica.port);
+  }
+
   /** The primary dies, and its replica takes its place, with whatever it has got. */
   async promote(): Promise<void> {
     const old = this.#primary;

@@ -76,19 +76,28 @@ async function askForWhatThereIsNot({ me, name, longTtlMs: ttl }: Stage): Promis
   if (!counted) await refuses("permits", locks.semaphore(name("none"), 2).tryAcquire({ ttl }));
 }
 
-/** Names that every object has. */
-async function useNamesOfObjects({ me, longTtlMs: ttl }: Stage): Promise<void> {
+/** Names that every object has. A store that cannot be reached at the moment refuses all names, which says nothing of these. */
+export async function useNamesOfObjects({
+  me,
+  name,
+  longTtlMs: ttl,
+  object,
+}: Pick<Stage, "me" | "name" | "longTtlMs" | "object">): Promise<void> {
   for (const lock of ["constructor", "__proto__", "toString"]) {
-    await holdBriefly(me, lock, ttl);
+    if ((await holdBriefly(me, lock, ttl)) === null) continue;
+    if ((await holdBriefly(me, name("plain"), ttl)) !== null) continue;
+    const why = await holdBriefly(me, lock, ttl);
+    if (why !== null) object("L3", `the name ${JSON.stringify(lock)} could not be used: ${why}`);
   }
 }
 
-async function holdBriefly({ locks, observer }: Party, name: string, ttl: number): Promise<void> {
+/** Takes a lock and gives it back. Gives what went wrong; null if nothing did. */
+async function holdBriefly({ locks }: Party, name: string, ttl: number): Promise<string | null> {
   try {
     const lock = await locks.acquire(name, { ttl });
     await lock.release();
+    return null;
   } catch (error) {
-    const why = error instanceof LockError ? error.message : String(error);
-    observer.violate("L3", `the name ${JSON.stringify(name)} could not be used: ${why}`);
+    return error instanceof LockError ? error.message : String(error);
   }
 }
