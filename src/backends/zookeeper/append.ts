@@ -43,7 +43,7 @@ export async function look(
   known?: readonly string[] | null,
 ): Promise<Snapshot | null> {
   const parent = context.paths.of(own.queue);
-  const children = known ?? (await childrenOf(own.session, parent));
+  const children = known ?? (await context.viewer.children(own.session, parent));
   const ahead = await context.viewer.aheadOf(own, parent, children);
   return ahead === null ? null : { self: own.entry(context.clock.recent()), ahead };
 }
@@ -93,7 +93,7 @@ async function make(
   const wanted = { path, data: encodeEntry(asked), acl, mode: "ephemeral-sequential" } as const;
   let doubtful = false;
   for (let tries = 1; ; tries++) {
-    const found = doubtful ? await findAgain(session, parent, guid) : null;
+    const found = doubtful ? await findAgain(context.viewer, session, parent, guid) : null;
     if (found !== null) {
       turn.done();
       return found;
@@ -129,9 +129,14 @@ async function make(
 }
 
 /** Our node whose answer was lost: the session is the same, so it is either there or was never made. */
-async function findAgain(session: ZooSession, parent: string, guid: string): Promise<Made | null> {
+async function findAgain(
+  viewer: Viewer,
+  session: ZooSession,
+  parent: string,
+  guid: string,
+): Promise<Made | null> {
   // What was under way before a change of servers is refused by the leader or done before the sync comes back.
-  const [, children] = await Promise.all([session.sync(parent), childrenOf(session, parent)]);
+  const children = await viewer.children(session, parent);
   const name = children.find((child) => child.startsWith(`_c_${guid}-`));
   if (name === undefined) return null;
   const path = `${parent}/${name}`;
@@ -173,15 +178,6 @@ async function twinOf(
 function makeParents(session: ZooSession, parent: string, acl: readonly Acl[]): void {
   for (const path of lineage(parent)) {
     session.create({ path, data: nothing, acl, mode: "container" }).catch(() => {});
-  }
-}
-
-async function childrenOf(session: ZooSession, parent: string): Promise<readonly string[]> {
-  try {
-    return (await session.getChildren(parent)).children;
-  } catch (error) {
-    if (hasZooCode(error, "noNode")) return [];
-    throw error;
   }
 }
 

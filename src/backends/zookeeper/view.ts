@@ -126,11 +126,16 @@ export class Viewer {
 
   /** The nodes of a queue, in order, as they are at the leader. */
   async nodes(session: ZooSession, parent: string): Promise<readonly Node[]> {
+    return this.inOrder(session, parent, await this.children(session, parent));
+  }
+
+  /** The names in a queue as they are at the leader: our own server may be behind, and show an entry that was taken out. */
+  async children(session: ZooSession, parent: string): Promise<readonly string[]> {
     const synced = session.sync(parent);
     const listed = session.getChildren(parent);
     try {
       const [, { children }] = await Promise.all([synced, listed]);
-      return await this.inOrder(session, parent, children);
+      return children;
     } catch (error) {
       if (hasZooCode(error, "noNode")) return [];
       throw error;
