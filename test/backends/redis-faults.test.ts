@@ -355,7 +355,9 @@ describe.each(libraries)("a replica that is promoted before it has heard, with %
     await eventually(async () => (await ask(primary.port, "info", "replication")).includes("state=online"));
     const open = (port: number, replicas: number): LockManager => {
       const url = `redis://127.0.0.1:${port}?client=${library}`;
-      const locks = new LockManager(redisBackend({ url, replicas, deadlineMs: 3_000, confirmWithinMs: 500 }));
+      const locks = new LockManager(
+        redisBackend({ url, replicas, deadlineMs: 10_000, confirmWithinMs: 3_000 }),
+      );
       ends.push(() => locks.close());
       return locks;
     };
