@@ -15,8 +15,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a renewal is believed from its answer on",
-    from: 'claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt)',
-    to: 'claim.renewed(answers[index] ?? { outcome: "unknown" }, this.#clock.now())',
+    from: 'claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt, now)',
+    to: 'claim.renewed(answers[index] ?? { outcome: "unknown" }, now, now)',
   },
   {
     name: "the margin is added instead of taken away",
