@@ -60,6 +60,8 @@ await main(async () => {
     await keepRows(id, rows, { seconds, lagMs, on, commit: output.trim(), seed, versions: all });
   }
   clearInterval(alive);
+  // Node 20 may spin for ever while it closes what hundreds of processes and sockets have left behind.
+  process.exit();
 });
 
 /** Its jars carry it in their names. */
