@@ -59,21 +59,35 @@ class Resource {
   }
 }
 
+/** On how many nodes a lock is, once it is on so many, or three seconds later: a majority is enough for a grant, the others take it a little later. */
+async function countOf(name: string, expected: number): Promise<number> {
+  const count = async (): Promise<number> => {
+    const found = await Promise.all(fleet.lookers.map((looker) => looker.exists(`lock:${name}`)));
+    return found.filter(Boolean).length;
+  };
+  for (const end = performance.now() + 3_000; (await count()) !== expected && performance.now() < end;)
+    await sleep(5);
+  return count();
+}
+
+/** Waits until a client reaches all nodes: one that is just connecting would take a lock that was refused by then. */
+async function reachAll(locks: LockManager, name: string): Promise<void> {
+  for (let isEverywhere = false; !isEverywhere;) {
+    const lock = await locks.acquire(name, { ttl: "30s", renew: false, wait: "10s" });
+    isEverywhere = (await countOf(name, nodes)) === nodes;
+    await lock.release();
+  }
+}
+
 /** Lets the first client hold a lock on exactly so many nodes: on the others somebody else has it for a moment. */
 async function holdOn(name: string, held: number) {
   if (first === undefined) throw new Error("there is no client");
+  await reachAll(first, `${name}-before`);
   const others = fleet.lookers.slice(held);
   for (const looker of others) await looker.set(`lock:${name}`, "somebody", "PX", 60_000, "NX");
   const lock = await first.acquire(name, { ttl: "30s", renew: false, wait: "10s" });
   for (const looker of others) await looker.del(`lock:${name}`);
-  // A majority was enough for the grant; the others take it a little later.
-  const has = async (): Promise<number> => {
-    const found = await Promise.all(fleet.lookers.map((looker) => looker.exists(`lock:${name}`)));
-    return found.filter(Boolean).length;
-  };
-  for (const end = performance.now() + 3_000; (await has()) !== held && performance.now() < end;)
-    await sleep(5);
-  expect(await has()).toBe(held);
+  expect(await countOf(name, held)).toBe(held);
   return lock;
 }
 

@@ -118,7 +118,7 @@ export async function open(
 }
 
 /** The token that is proposed: 100 ms more than what the clocks of the nodes say. */
-export const proposed: number = (nodeMs + 100) * 1000;
+export const proposed: number = (nodeMs + 20) * 1000;
 
 /** An answer of a script, which says what time it is. */
 export function said(answer: string): readonly unknown[] {
