@@ -117,7 +117,7 @@ export async function open(
   return { backend, nodes, clock };
 }
 
-/** The token that is proposed: 100 ms more than what the clocks of the nodes say. */
+/** The token that is proposed: 20 ms more than what the clocks of the nodes say. */
 export const proposed: number = (nodeMs + 20) * 1000;
 
 /** An answer of a script, which says what time it is. */
