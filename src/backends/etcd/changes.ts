@@ -91,12 +91,12 @@ export function batchesOf<Each extends Change>(changes: readonly Each[]): readon
     (joins === null ? round.leaving : round.joining).push(change);
   }
   // Who joins sees who has left.
-  return rounds.flatMap(({ leaving, joining }) => chunks([...leaving, ...joining]));
+  return rounds.flatMap(({ leaving, joining }) => inParts([...leaving, ...joining], mostTogether));
 }
 
-function chunks<Each>(all: readonly Each[]): Each[][] {
+/** A list in parts that have no more than so many each. */
+export function inParts<Each>(all: readonly Each[], most: number): Each[][] {
   const parts: Each[][] = [];
-  for (let from = 0; from < all.length; from += mostTogether)
-    parts.push(all.slice(from, from + mostTogether));
+  for (let from = 0; from < all.length; from += most) parts.push(all.slice(from, from + most));
   return parts;
 }

@@ -2,7 +2,7 @@
 import type { Entry, NewEntry } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Calls } from "./calls.ts";
-import { Changes } from "./changes.ts";
+import { Changes, inParts } from "./changes.ts";
 import type { EtcdClient } from "./client/client.ts";
 import type { Init } from "./client/codec.ts";
 import type { KeyValue } from "./client/messages/kv.ts";
@@ -147,11 +147,8 @@ export class EtcdStore {
     all: readonly Init<RequestOp>[],
     kind: "read" | "write",
   ): Promise<{ readonly responses: readonly ResponseOp[]; readonly term: bigint }> {
-    const parts: Init<RequestOp>[][] = [];
-    for (let from = 0; from < all.length; from += stepsPerTxn)
-      parts.push(all.slice(from, from + stepsPerTxn));
     const answers = await Promise.all(
-      parts.map((success) => this.calls[kind](what, methods.transact, { success })),
+      inParts(all, stepsPerTxn).map((success) => this.calls[kind](what, methods.transact, { success })),
     );
     const terms = answers.map(({ header }) => header?.raftTerm ?? 0n);
     return {
