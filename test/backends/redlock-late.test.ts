@@ -37,6 +37,23 @@ describe("an answer that comes after the decision", () => {
     expect(removals(nodes[2])).toEqual([["one", String(proposed)]]);
   });
 
+  it("leaves a node alone that has only noted a number above the token: it is renewed and released there all the same", async () => {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const [a, b, later] = nodes;
+    const asked = backend.append("a", entry);
+    await settle();
+    const low = proposed - 2_000_000;
+    for (const node of [a, b]) node?.last().answer(said(`+${low}`));
+    await settle();
+    later?.sent[0]?.answer(said(`+${low + 500}`));
+    later?.last().answer(`=c${low + 500}`);
+    await settle();
+    for (const node of [a, b]) node?.last().answer("+9999");
+    expect(await asked).toMatchObject({ self: { seq: BigInt(low + 1) } });
+    await settle();
+    expect(removals(later)).toEqual([]);
+  });
+
   it.each(["before", "after"])(
     "frees a node whose number is above the token, heard %s the others: it would be neither renewed nor released there",
     async (when) => {
@@ -49,7 +66,7 @@ describe("an answer that comes after the decision", () => {
       for (const node of [a, b]) node?.last().answer(said(`+${low}`));
       await settle();
       ahead?.sent[0]?.answer(said("+"));
-      const knowsMore = (): void => ahead?.last().answer(`=${proposed}`);
+      const knowsMore = (): void => ahead?.last().answer(`=t${proposed}`);
       if (when === "before") knowsMore();
       await settle();
       for (const node of [a, b]) node?.last().answer("+9999");

@@ -193,9 +193,12 @@ class Acquisition implements Question {
           return "yes";
         }
         if (answer.startsWith("=")) {
-          this.#learn(said);
-          if (this.#granted === null) (this.#astray ??= new Map()).set(node, said);
-          else this.#putRight(node, said);
+          const number = said.slice(1);
+          this.#learn(number);
+          // What a node has noted, and no token yet, is renewed and released there as it is.
+          if (said.startsWith("c")) return "no";
+          if (this.#granted === null) (this.#astray ??= new Map()).set(node, number);
+          else this.#putRight(node, number);
         }
         return "no";
       },

@@ -61,7 +61,7 @@ local function store(lock, id, token)
   local number, kind = own(value, id, '')
   if not number then return '-' end
   if number ~= token or kind == 'c' then
-    if tonumber(number) >= tonumber(token) then return '=' .. number end
+    if tonumber(number) >= tonumber(token) then return '=' .. kind .. number end
     rewrite(lock, value, id, token)
   end
   return '+' .. redis.call('PTTL', lock)
@@ -262,7 +262,7 @@ local function store(lock, id, token)
   local number, kind = own(value, id, '')
   if not number then return '-' end
   if number ~= token or kind == 'c' then
-    if tonumber(number) >= tonumber(token) then return '=' .. number end
+    if tonumber(number) >= tonumber(token) then return '=' .. kind .. number end
     rewrite(lock, value, id, token)
   end
   return '+' .. redis.call('PTTL', lock)
