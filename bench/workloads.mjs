@@ -45,6 +45,27 @@ export async function pairsPerSecond(pair, { loopers, pairsPerLoop, budget }) {
 }
 
 /**
+ * Runs so many pairs before a contender is measured, the same number for each. Code is compiled after some thousand calls, and where a
+ * pair takes a millisecond a time would not do: a contender that is faster, or has less code, would be further by then.
+ * @param {number} count
+ * @param {() => unknown} pair
+ */
+export async function warmUp(count, pair) {
+  for (let left = count; left > 0; left--) await pair();
+}
+
+/**
+ * As pairMicros, warmed by a number of pairs.
+ * @param {number} warm
+ * @param {() => unknown} pair
+ * @param {number} measureMs
+ */
+export async function pairMicrosAfter(warm, pair, measureMs) {
+  await warmUp(warm, pair);
+  return pairMicros(pair, { warmUpMs: 0, measureMs });
+}
+
+/**
  * Microseconds of one pair of acquire and release after the other, the median.
  * @param {() => unknown} pair
  * @param {Budget} budget

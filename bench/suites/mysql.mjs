@@ -29,6 +29,7 @@ const servers = new Map();
 export const suite = {
   name: "mysql",
   floor: "floor",
+  quickRounds: 2,
   metrics,
   measurements,
   ratios: {
@@ -80,6 +81,7 @@ export const suite = {
     {
       name: "advisory",
       measurements: ["gap"],
+      onceInQuick: ["gap"],
       fullOnly: ["pair", "handoffs"],
       async open({ url }) {
         const pool = createPool({ uri: url, connectionLimit: 40 });

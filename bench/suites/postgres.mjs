@@ -13,6 +13,7 @@ const servers = new Map();
 export const suite = {
   name: "postgres",
   floor: "floor",
+  quickRounds: 2,
   metrics,
   measurements,
   ratios,
@@ -59,6 +60,7 @@ export const suite = {
     {
       name: "advisory",
       measurements: ["gap"],
+      onceInQuick: ["gap"],
       fullOnly: ["pair", "handoffs"],
       async open({ url }) {
         const pool = new Pool({ connectionString: url, max: 40 });

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { setTimeout as pause } from "node:timers/promises";
 import { loopFleet, loopThenDrainFleet } from "../fleet.mjs";
 import { leastBatch, leastScript } from "../redis-bounds.mjs";
-import { pairMicros } from "../workloads.mjs";
+import { pairMicrosAfter } from "../workloads.mjs";
 import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { freePorts } from "../../scripts/lib/server-process.mjs";
 
@@ -59,8 +59,9 @@ export const suite = {
   measurements: {
     pair: {
       run: async ({ request }, { measureMs }) => {
-        for (let count = 0; count < warmPairs; count++) await request("pair", idle);
-        return { pair_us: await pairMicros(() => request("pair", idle), { warmUpMs: 1, measureMs }) };
+        return {
+          pair_us: await pairMicrosAfter(warmPairs, () => request("pair", idle), measureMs),
+        };
       },
     },
     pairs256: { run: (subject, budget) => throughputAfter(subject, budget, warmPairs256) },

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 import { drainFleet } from "../fleet.mjs";
 import { bareQuorum, leastQuorum, majority, releaseIfMine } from "../redlock-bounds.mjs";
-import { idle, pairMicros } from "../workloads.mjs";
+import { idle, pairMicrosAfter } from "../workloads.mjs";
 import { startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { throughputAfter } from "./redis.mjs";
 
@@ -56,9 +56,7 @@ export const suite = {
     // One after the other in one process: what is compiled for the first is so for the second.
     pairs: {
       run: async (subject, { measureMs }) => {
-        const pair = () => subject.request("pair", idle);
-        for (let count = 0; count < warmPairs; count++) await pair();
-        const pair_us = await pairMicros(pair, { warmUpMs: 0, measureMs: 2 * measureMs });
+        const pair_us = await pairMicrosAfter(warmPairs, () => subject.request("pair", idle), 2 * measureMs);
         return { pair_us, ...(await throughputAfter(subject, { warmUpMs: 0, measureMs }, warmPairs256)) };
       },
     },

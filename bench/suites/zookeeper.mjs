@@ -3,7 +3,7 @@ import { makeFolder, removeFolder } from "../../scripts/lib/server-process.mjs";
 import { askServer, startZooKeeper } from "../../scripts/lib/zookeeper-server.mjs";
 import { compileBench, curatorLoop, curatorPair } from "../curator.mjs";
 import { loopFleet } from "../fleet.mjs";
-import { idle, pairMicros } from "../workloads.mjs";
+import { idle, pairMicrosAfter } from "../workloads.mjs";
 
 /** @import { Budget, Job, Suite } from "../types.ts" */
 /** @import { Request } from "../workloads.mjs" */
@@ -23,8 +23,8 @@ import { idle, pairMicros } from "../workloads.mjs";
 /** A request takes a millisecond or so, and Java gets faster for some seconds: all need longer than in memory. */
 function stretched(/** @type {Budget} */ { measureMs }) {
   return measureMs < 500
-    ? { warmUpMs: 1_000, measureMs: 2 * measureMs }
-    : { warmUpMs: 3_000, measureMs: 6 * measureMs };
+    ? { warmUpMs: 1_000, warmPairs: 1_500, measureMs: 2 * measureMs }
+    : { warmUpMs: 3_000, warmPairs: 3_000, measureMs: 6 * measureMs };
 }
 
 const holdMs = 1;
@@ -37,6 +37,7 @@ let servers = [];
 export const suite = {
   name: "zookeeper",
   floor: "create-delete",
+  quickRounds: 2,
 
   metrics: {
     pair_p50: { unit: "µs", better: "lower" },
@@ -51,10 +52,11 @@ export const suite = {
   measurements: {
     pair: {
       run: async ({ context, request }, budget) => {
+        const { warmPairs, measureMs } = stretched(budget);
         const pairP50 =
           request === null
             ? await curatorPair(context.folder, hostsOf(context), stretched(budget))
-            : await pairMicros(() => request("pair", idle), stretched(budget));
+            : await pairMicrosAfter(warmPairs, () => request("pair", idle), measureMs);
         return { pair_p50: pairP50 };
       },
     },
@@ -86,6 +88,7 @@ export const suite = {
     {
       name: "holdfast",
       measurements: ["pair", "handoff"],
+      onceInQuick: ["handoff"],
       fullOnly: ["handoff4"],
       open: openHoldfast,
       close: (subject) => subject.close(),
@@ -98,13 +101,15 @@ export const suite = {
     },
     {
       name: "create-list-delete",
-      measurements: ["pair"],
+      measurements: [],
+      fullOnly: ["pair"],
       open: openLeast,
       close: (subject) => subject.close(),
     },
     {
       name: "curator",
       measurements: ["pair", "handoff"],
+      onceInQuick: ["handoff"],
       fullOnly: ["handoff4"],
       open: async (context) => ({ context, request: null, close: async () => {} }),
     },
@@ -112,10 +117,11 @@ export const suite = {
 
   ratios: {
     pair_p50_vs_floor: ratio("pair_p50", "create-delete"),
-    pair_p50_vs_least: ratio("pair_p50", "create-list-delete"),
+    pair_p50_vs_least: { ...ratio("pair_p50", "create-list-delete"), fullOnly: true },
     least_pair_p50_vs_floor: {
       of: { contender: "create-list-delete", metric: "pair_p50" },
       to: [{ contender: "create-delete", metric: "pair_p50" }],
+      fullOnly: true,
     },
     pair_p50_vs_curator: ratio("pair_p50", "curator"),
     handoff_per_s_16_vs_curator: ratio("handoff_per_s_16", "curator"),
