@@ -67,7 +67,8 @@ export class Claim implements Due<Claim> {
     this.claimant = claimant;
     this.wish = wish;
     this.id = client.nextEntryId();
-    this.startedAt = client.clock.recent();
+    // The work of this turn before the request is no part of a wait that may end.
+    this.startedAt = wish.waitMs === never ? client.clock.recent() : client.clock.now();
   }
 
   /** Joins the queue. Called once; the claimant may be told before this returns. */
@@ -165,7 +166,7 @@ export class Claim implements Due<Claim> {
     wait.turn = this.client.inOrder(this.queue, async () => {
       // Whoever has gone by now leaves the queue alone; the time for an answer is counted from here.
       if (!this.alive) return;
-      sentAt = clock.recent();
+      sentAt = clock.now();
       this.awaitAnswer();
       try {
         const snapshot = await backend.append(this.queue, this.entry(), this.wish.signal);

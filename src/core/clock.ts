@@ -12,7 +12,10 @@ export interface Clock {
    * wall clock has moved, so that a machine that was suspended does not look alive.
    */
   now(): number;
-  /** The last reading of now() in this turn of the event loop, or a new one: never later than now(), and cheap. */
+  /**
+   * The last reading of now() in this turn of the event loop, or a new one: never later than now(), and cheap. Where the turn takes
+   * long it is old: what counts from it ends early, so no deadline of an answer may.
+   */
   recent(): number;
   /** Milliseconds since 1970 by the wall clock: for people and for seeds, never for a deadline. */
   wallMs(): number;
@@ -49,6 +52,23 @@ export function largerProgress(monotonicMs: () => number, wallMs: () => number):
       if (step > slewMs || step < -slewMs) offset += step;
     }
     return monotonic + jumped;
+  };
+}
+
+/**
+ * As clock.after, but once what has arrived by then has been read: after a pause of ours timers come before bytes. It calls back with
+ * the moment up to which all has been read. For answers that are waited for, never for what is believed.
+ */
+export function afterReading(clock: Clock, ms: number, callback: (readUpTo: number) => void): Timer {
+  let reading: NodeJS.Immediate | undefined;
+  const timer = clock.after(ms, () => {
+    reading = setImmediate(callback, clock.now());
+  });
+  return {
+    cancel: () => {
+      timer.cancel();
+      clearImmediate(reading);
+    },
   };
 }
 

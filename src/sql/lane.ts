@@ -2,7 +2,7 @@
  * One connection to a SQL database on which calls travel in order, those of one moment together: one trip and one commit for
  * all that were made while the call before was under way. What the calls mean is left to the routines.
  */
-import { systemClock } from "../core/clock.ts";
+import { afterReading, systemClock } from "../core/clock.ts";
 import { LockError, type LockErrorCode } from "../core/errors.ts";
 import type { Verb } from "./wire.ts";
 
@@ -87,7 +87,7 @@ export class Lane {
   call(verb: Verb, request: object): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closedError());
-      const until = systemClock.recent() + this.#deadlineMs;
+      const until = systemClock.now() + this.#deadlineMs;
       this.#calls.push({ verb, request, until, resolve, reject });
       this.#working ??= this.#work();
     });
@@ -196,7 +196,7 @@ export class Lane {
   #inTime<T>(until: number, work: Promise<T>, tooLate: (result: T) => void): Promise<T> {
     return new Promise((resolve, reject) => {
       let over = false;
-      const timer = systemClock.after(until - systemClock.now(), () => {
+      const timer = afterReading(systemClock, until - systemClock.now(), () => {
         over = true;
         reject(new Late(`it has not answered within ${this.#deadlineMs} ms`));
       });

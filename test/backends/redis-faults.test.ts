@@ -7,6 +7,7 @@ import { ask, startProxy, startRedis } from "../../scripts/lib/redis-servers.mjs
 import { redisBackend } from "../../src/backends/redis/index.ts";
 import { connect } from "../../src/connect.ts";
 import { LockManager } from "../../src/core/manager.ts";
+import { blockedDuring } from "../helpers/blocked-loop.ts";
 import { track } from "../helpers/promises.ts";
 import { safeIoredis } from "../helpers/redis.ts";
 
@@ -88,6 +89,21 @@ describe.each(libraries)("with %s", (library) => {
     await redis.start();
     await eventually(async () => (await locks.tryAcquire("c").catch(() => null)) !== null);
     expect((await locks.query()).held.map(({ name }) => name)).toEqual(["c"]);
+  });
+
+  it("a process that stood still past the deadline: an answer that came meanwhile counts", async () => {
+    const { port } = await server();
+    const url = `redis://127.0.0.1:${port}?client=${library}`;
+    const backend = redisBackend({ url, deadlineMs: 1_000, confirmWithinMs: 200 });
+    ends.push(() => backend.close());
+    await eventually(() =>
+      backend.list("job").then(
+        () => true,
+        () => false,
+      ),
+    );
+    for (let turn = 0; turn < 3; turn++)
+      expect(await blockedDuring(1_500, () => backend.list("job"))).toEqual([]);
   });
 
   it("a short interruption: a request waits for the connection to come back", async () => {

@@ -5,6 +5,7 @@ import { ask, startProxy } from "../../scripts/lib/redis-servers.mjs";
 import { redlockBackend, type RedlockSettings } from "../../src/backends/redlock/index.ts";
 import { connect } from "../../src/connect.ts";
 import { LockManager } from "../../src/core/manager.ts";
+import { blockedDuring } from "../helpers/blocked-loop.ts";
 import { makeClocks } from "../helpers/clocks.ts";
 import { startServers, type Servers, urlOf } from "../helpers/redlock.ts";
 
@@ -51,6 +52,24 @@ describe("nodes that fail", () => {
         /at most 1 of 3 nodes can vote, and 2 have to agree; 127\.0\.0\.1:\d: there is no connection/,
       ),
     });
+  });
+
+  it("are not those that have answered while the process stood still", async () => {
+    const fleet = await servers(3);
+    const backend = redlockBackend({ url: fleet.url, quarantineMs: 0, deadlineMs: 1_000 });
+    ends.push(() => backend.close());
+    const owner = { client: "c", host: "h", pid: 1 };
+    await eventually(() =>
+      backend.list("any").then(
+        () => true,
+        () => false,
+      ),
+    );
+    for (let turn = 0; turn < 3; turn++) {
+      const entry = { id: `c.${turn}`, owner, mode: "write", weight: 1, ttlMs: 20_000 } as const;
+      const said = await blockedDuring(1_500, () => backend.append(`job-${turn}`, entry));
+      expect(said?.ahead.count).toBe(0);
+    }
   });
 
   it("a minority that is down or stands still is not waited for", async () => {

@@ -54,6 +54,18 @@ describe("an answer that comes after the decision", () => {
     expect(removals(later)).toEqual([]);
   });
 
+  it("leaves a node alone that had noted a number for an earlier attempt, and is heard after the grant", async () => {
+    const { backend, nodes } = await open(3, { fencing: true });
+    const [a, b, later] = nodes;
+    const asked = backend.append("a", entry);
+    await settle();
+    for (const node of [a, b]) node?.last().answer(said("+"));
+    expect(await asked).toMatchObject({ self: { seq: BigInt(proposed) } });
+    later?.sent[0]?.answer(said("=c17 5000"));
+    await settle();
+    expect(removals(later)).toEqual([]);
+  });
+
   it.each(["before", "after"])(
     "frees a node whose number is above the token, heard %s the others: it would be neither renewed nor released there",
     async (when) => {

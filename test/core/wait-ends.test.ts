@@ -1,7 +1,14 @@
 /** How a wait ends without a grant: by time, by signal, or because nobody wanted to wait. */
-import { describe, expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { memoryBackend } from "../../src/backends/memory/index.ts";
+import { connect } from "../../src/connect.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { LockError } from "../../src/core/errors.ts";
+import { LockManager } from "../../src/core/manager.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
+import { block } from "../helpers/blocked-loop.ts";
+import { Controlled } from "../helpers/controlled.ts";
 import { hanging, rejection, track } from "../helpers/promises.ts";
 import { rig } from "../helpers/rig.ts";
 
@@ -169,5 +176,39 @@ describe("an aborted wait", () => {
     controller.abort();
     await clock.advance(1_800_000);
     expect([removals, (await entries("a")).length]).toEqual([3, 1]);
+  });
+});
+
+describe("after long work in one turn of the event loop", () => {
+  /** Works for so long, right after the clock was read, and while a renewal is due: what is due is attended to right after it. */
+  async function work(locks: LockManager, ms: number): Promise<void> {
+    await locks.acquire("renewed", { ttl: "1s" });
+    systemClock.now();
+    block(ms);
+  }
+
+  it("a wait is counted from the request", async () => {
+    const locks = await connect("memory:");
+    onTestFinished(() => locks.close());
+    const holder = await locks.acquire("a");
+    await work(locks, 700);
+    const waiting = locks.acquire("a", { wait: "600ms" });
+    await sleep(20);
+    await holder.release();
+    await (await waiting).release();
+  });
+
+  it("the time for an answer is counted from the question", async () => {
+    const memory = memoryBackend();
+    const backend = new Controlled(memory, { callOrder: false });
+    backend.hooks.append = async (send) => {
+      await sleep(20);
+      return send();
+    };
+    const locks = new LockManager(backend);
+    onTestFinished(() => locks.close());
+    await work(locks, 700);
+    const lock = await locks.tryAcquire("a", { ttl: "600ms" });
+    await lock?.release();
   });
 });

@@ -7,6 +7,7 @@ import { connect } from "../../src/connect.ts";
 import type { Backend } from "../../src/core/backend.ts";
 import { hasCode } from "../../src/core/errors.ts";
 import type { LockManager } from "../../src/core/manager.ts";
+import { blockedDuring } from "./blocked-loop.ts";
 
 /** How a backend is opened in these tests. */
 export interface Opening {
@@ -106,6 +107,15 @@ export function sqlFaults(name: string, server: () => Breakable): void {
       const others = await open({ url });
       const next = await others.acquire("job");
       expect(next.token).toBeGreaterThan(lock.token);
+    });
+
+    it("counts an answer that came while the process stood still past the deadline", async () => {
+      const backend = server().open({ url: await server().database(), deadline: "1s" });
+      onTestFinished(() => backend.close());
+      // It may take some tries until all is there.
+      await until(async () => (await Promise.resolve(backend.list("job")).catch(() => null)) !== null);
+      for (let turn = 0; turn < 3; turn++)
+        expect(await blockedDuring(1_500, () => backend.list("job"))).toEqual([]);
     });
 
     it("queues an entry once when the answer to its append was lost", async () => {

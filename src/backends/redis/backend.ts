@@ -13,7 +13,7 @@ import type {
   Snapshot,
   Traits,
 } from "../../core/backend.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import { afterReading, type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
 import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall } from "./calls.ts";
@@ -231,7 +231,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   #inTime<T>(command: Promise<T>): Promise<T> {
     const { deadlineMs } = this.#settings;
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(deadlineMs, () => reject(notAnswered(deadlineMs)));
+      const timer = afterReading(this.#clock, deadlineMs, () => reject(notAnswered(deadlineMs)));
       const fail = (error: unknown): void => reject(sentFailure(error));
       void command.then(resolve, fail).finally(() => timer.cancel());
     });

@@ -3,7 +3,7 @@
  * and no longer, what is not answered by then counts as unknown. It leaves the meaning of calls to the backend.
  */
 import { createHash } from "node:crypto";
-import type { Clock, Timer } from "../../core/clock.ts";
+import { afterReading, type Clock, type Timer } from "../../core/clock.ts";
 import { Batch, type Confirmation, lackOf, type Taker } from "./batch.ts";
 import type { Call } from "./calls.ts";
 import {
@@ -96,7 +96,7 @@ export class Outbox {
     const open = this.#open.get(slot);
     if (open !== undefined && open.work < mostWork && open.takes(common)) return open;
     if (open !== undefined) this.#close(slot, open);
-    const batch = new Batch(key, slot, this.#clock.recent() + this.#deadlineMs);
+    const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs);
     this.#open.set(slot, batch);
     if (!this.#flushing) {
       this.#flushing = true;
@@ -248,20 +248,19 @@ export class Outbox {
     if (moment >= this.#timerAt) return;
     this.#timer?.cancel();
     this.#timerAt = moment;
-    this.#timer = this.#clock.after(moment - this.#clock.now(), () => this.#expire());
+    this.#timer = afterReading(this.#clock, moment - this.#clock.now(), (readUpTo) => this.#expire(readUpTo));
   }
 
-  #expire(): void {
+  #expire(readUpTo: number): void {
     this.#timer = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = this.#clock.now();
-    const waited = this.#waiting.filter(({ dueAt }) => dueAt <= now);
-    this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > now);
+    const waited = this.#waiting.filter(({ dueAt }) => dueAt <= readUpTo);
+    this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > readUpTo);
     this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
     if (waited.length > 0 && !this.#link.isReady) this.#link.reconnect();
     for (const batch of waited) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
     for (const batch of [...this.#sent, ...this.#missed]) {
-      if (batch.dueAt > now) continue;
+      if (batch.dueAt > readUpTo) continue;
       this.#sent.delete(batch);
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // Nothing has come since it was sent: the connection may be dead without knowing it.

@@ -9,7 +9,7 @@
  *  3. Granted if what is left of the ttl, counted from before the first call, is not used up. Else all nodes are told to
  *     let go, those too that have not answered.
  */
-import type { Clock, Timer } from "../../core/clock.ts";
+import { afterReading, type Clock, type Timer } from "../../core/clock.ts";
 import { marginMs } from "../../core/keeper.ts";
 import { Ballot, type Question } from "./ballot.ts";
 import { redlockError, tooFew } from "./failures.ts";
@@ -86,7 +86,7 @@ class Acquisition implements Question {
   #lifeMs: number;
   #taken = false;
   #granted: bigint | null = null;
-  /** Nodes that have our value under another number than the token that was to be stored, and that number. */
+  /** Nodes that have our value under another number than the token that was to be stored: its kind and that number. */
   #astray: Map<Node, string> | null = null;
   #highest = 0n;
   #ballot: Ballot | null = null;
@@ -116,7 +116,7 @@ class Acquisition implements Question {
         "LOCK_OUTCOME_UNKNOWN",
         `it has not answered within a quarter of ${ttlMs} ms`,
       );
-      this.#timer = this.#clock.after(ttlMs * patience, () => this.#ballot?.close(late));
+      this.#timer = afterReading(this.#clock, ttlMs * patience, () => this.#ballot?.close(late));
     }
   }
 
@@ -145,7 +145,7 @@ class Acquisition implements Question {
     const [number = "0", pttl = "0"] = said.slice(1).split(" ");
     this.#learn(number);
     // What comes late has no part in what was decided, but may have to be put right.
-    if (this.#granted !== null) return this.#putRight(node, number);
+    if (this.#granted !== null) return this.#putRight(node, said.charAt(0) + number);
     if (!counts || this.#taken) return;
     this.#lifeMs = Math.min(this.#lifeMs, leftMs(pttl));
     this.#found += 1;
@@ -193,12 +193,9 @@ class Acquisition implements Question {
           return "yes";
         }
         if (answer.startsWith("=")) {
-          const number = said.slice(1);
-          this.#learn(number);
-          // What a node has noted, and no token yet, is renewed and released there as it is.
-          if (said.startsWith("c")) return "no";
-          if (this.#granted === null) (this.#astray ??= new Map()).set(node, number);
-          else this.#putRight(node, number);
+          this.#learn(said.slice(1));
+          if (this.#granted === null) (this.#astray ??= new Map()).set(node, said);
+          else this.#putRight(node, said);
         }
         return "no";
       },
@@ -219,7 +216,7 @@ class Acquisition implements Question {
     const lifeMs = this.#lifeMs;
     if (this.#clock.now() - this.#sentAt < lifeMs - marginMs(lifeMs)) {
       this.#granted = seq;
-      for (const [node, number] of this.#astray ?? []) this.#putRight(node, number);
+      for (const [node, said] of this.#astray ?? []) this.#putRight(node, said);
       return this.#told.resolve({ kind: "granted", seq, lifeMs });
     }
     this.#letGo();
@@ -239,9 +236,13 @@ class Acquisition implements Question {
     this.#told.resolve({ kind: "busy", holder, highest: this.#highest });
   }
 
-  /** What a node has under another number than was granted would be neither renewed nor released there. */
-  #putRight(node: Node, number: string): void {
-    if (number !== String(this.#granted)) this.#takeOut(node, number);
+  /**
+   * What a node has under another token than was granted would be neither renewed nor released there. What it has only noted,
+   * and no token yet, is, and stays: the holder needs it.
+   */
+  #putRight(node: Node, kindAndNumber: string): void {
+    const number = kindAndNumber.slice(1);
+    if (kindAndNumber.startsWith("t") && number !== String(this.#granted)) this.#takeOut(node, number);
   }
 
   #takeOut(node: Node, number: string): void {

@@ -1,5 +1,5 @@
 /** All nodes as one: calls of one tick go to each of them together, under one deadline. It decides nothing. */
-import type { Clock, Timer } from "../../core/clock.ts";
+import { afterReading, type Clock, type Timer } from "../../core/clock.ts";
 import { LockError } from "../../core/errors.ts";
 import { Batch, type Poll } from "./batch.ts";
 import type { CallName } from "./calls.ts";
@@ -72,7 +72,7 @@ export class Fleet {
   call(name: CallName, keys: readonly string[], args: readonly string[], poll: Poll, short?: Short): void {
     if (this.#closed) return this.nodes.forEach(({ index }) => poll.failed(index, closed()));
     if (this.#open?.isFull) this.#send(this.#open);
-    this.#open ??= new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs);
+    this.#open ??= new Batch(this.nodes.length, this.#clock.now() + this.deadlineMs);
     this.#open.add(name, keys, args, poll, short);
     if (this.#flushing) return;
     this.#flushing = true;
@@ -86,7 +86,7 @@ export class Fleet {
   callOne(node: Node, name: CallName, keys: readonly string[], args: readonly string[], poll: Poll): void {
     if (this.#closed) return poll.failed(node.index, closed());
     if (this.#open !== null) this.#send(this.#open);
-    const batch = new Batch(this.nodes.length, this.#clock.recent() + this.deadlineMs, node.index);
+    const batch = new Batch(this.nodes.length, this.#clock.now() + this.deadlineMs, node.index);
     batch.add(name, keys, args, poll);
     this.#track(batch);
     node.send(batch);
@@ -118,18 +118,17 @@ export class Fleet {
       this.#due.delete(batch);
       if (this.#due.size === 0) this.#onIdle?.();
     };
-    this.#timer ??= this.#clock.after(this.deadlineMs, () => this.#expire());
+    this.#timer ??= afterReading(this.#clock, this.deadlineMs, this.#expire);
   }
 
-  #expire(): void {
+  readonly #expire = (readUpTo: number): void => {
     this.#timer = null;
-    const now = this.#clock.now();
-    const due = [...this.#due].filter(({ dueAt }) => dueAt <= now);
+    const due = [...this.#due].filter(({ dueAt }) => dueAt <= readUpTo);
     for (const batch of due) for (const node of this.nodes) node.expire(batch);
     const [next] = this.#due;
     if (next !== undefined && !this.#closed)
-      this.#timer ??= this.#clock.after(next.dueAt - this.#clock.now(), () => this.#expire());
-  }
+      this.#timer ??= afterReading(this.#clock, next.dueAt - this.#clock.now(), this.#expire);
+  };
 
   /** Waits a little for what is under way, fails the rest, and ends the connections that are ours. */
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Who has which lock, asked of all nodes: for people, and for whoever wants to evict somebody. */
 import type { Entry } from "../../core/backend.ts";
-import type { Clock } from "../../core/clock.ts";
+import { afterReading, type Clock } from "../../core/clock.ts";
 import { sentFailure } from "../redis/failures.ts";
 import { asText } from "../redis/link.ts";
 import { type NodeFailure, tooFew } from "./failures.ts";
@@ -91,7 +91,7 @@ export async function names(
 /** An answer, waited for no longer than this. */
 export function within<T>(clock: Clock, ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = clock.after(ms, () => reject(new Error(`no answer within ${ms} ms`)));
+    const timer = afterReading(clock, ms, () => reject(new Error(`no answer within ${ms} ms`)));
     void answer.then(resolve, reject).finally(() => timer.cancel());
   });
 }

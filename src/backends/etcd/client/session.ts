@@ -10,6 +10,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
+import { afterReading, systemClock, type Timer } from "../../../core/clock.ts";
 import { EtcdError, status } from "./errors.ts";
 import { Exchange, type StreamListener } from "./exchange.ts";
 import { frame } from "./frames.ts";
@@ -51,7 +52,7 @@ export class Session {
   readonly closed: Promise<void>;
   readonly #fullByPath = new Map<string, OutgoingHttpHeaders>();
   #headersOf: IncomingHttpHeaders | null = null;
-  #pinger: { cancel(): void } | null = null;
+  #pinger: Timer | null = null;
   #ended: EtcdError | null = null;
 
   private constructor(session: ClientHttp2Session, options: SessionOptions) {
@@ -118,7 +119,7 @@ export class Session {
           else reject(this.#lost("the server has answered without a message"));
         },
       });
-      const late = afterReading(deadlineMs, () => {
+      const late = afterReading(systemClock, deadlineMs, () => {
         stream.cancel();
         const text = `etcd at ${this.endpoint} has not answered within ${Math.floor(deadlineMs)} ms`;
         const { endpoint } = this;
@@ -205,13 +206,15 @@ export class Session {
   }
 
   #pingLater(): void {
-    this.#pinger = afterReading(this.#pingMs, () => this.#ping());
+    this.#pinger = afterReading(systemClock, this.#pingMs, () => this.#ping());
   }
 
   #ping(): void {
     // It may have been destroyed, and say so only with the next turn of the event loop.
     if (this.#session.destroyed) return;
-    this.#pinger = afterReading(this.#pingMs, () => this.end(`no sign of life within ${this.#pingMs} ms`));
+    this.#pinger = afterReading(systemClock, this.#pingMs, () =>
+      this.end(`no sign of life within ${this.#pingMs} ms`),
+    );
     this.#session.ping((error) => {
       if (this.#ended !== null || error !== null) return;
       this.#pinger?.cancel();
@@ -223,22 +226,4 @@ export class Session {
 /** Whether the server has said that it did not look at the request. */
 function isRefusedStream(cause: unknown): boolean {
   return cause instanceof Error && /NGHTTP2_REFUSED_STREAM/.test(cause.message);
-}
-
-/**
- * Calls back after so many milliseconds, once what has arrived by then has been read: where the event loop was blocked for
- * longer, the answer may wait to be read. Never keeps the process alive.
- */
-function afterReading(ms: number, callback: () => void): { cancel(): void } {
-  let reading: NodeJS.Immediate | null = null;
-  const timer = setTimeout(() => {
-    reading = setImmediate(callback);
-  }, ms);
-  timer.unref();
-  return {
-    cancel: () => {
-      clearTimeout(timer);
-      if (reading !== null) clearImmediate(reading);
-    },
-  };
 }

@@ -106,8 +106,7 @@ export class Connection {
 
   send(asked: Asked): void {
     this.#xid = this.#xid === 0x7fff_ffff ? 1 : this.#xid + 1;
-    // Earlier than now, if anything: what is counted from it ends early.
-    this.#sentAt = this.#clock.recent();
+    this.#sentAt = this.#clock.now();
     this.#sent.push({ xid: this.#xid, asked, sentAt: this.#sentAt });
     this.sendAside(this.#xid, asked);
   }
