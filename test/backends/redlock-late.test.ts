@@ -90,6 +90,21 @@ describe("an answer that comes after the decision", () => {
   );
 });
 
+it("whoever does not want to wait is refused as soon as all that refuse name one holder, however many are down", async () => {
+  const { backend, nodes } = await open(5);
+  const asked = backend.append("a", { ...entry, onlyIfGranted: true });
+  let said: unknown = "nothing yet";
+  void asked.then((answer) => (said = answer));
+  await settle();
+  const [down, a, b] = nodes;
+  down?.last().fail(new Error("Connection is closed."));
+  for (const node of [a, b]) node?.last().answer("somebody");
+  await settle();
+  for (const node of [a, b]) node?.last().answer(5_000);
+  await settle();
+  expect(said).toBeNull();
+});
+
 describe("what an attempt in vain left on a node", () => {
   it("is not taken out any more once the next attempt was sent: the node may have voted for that", async () => {
     const { backend, nodes, clock } = await open(3);

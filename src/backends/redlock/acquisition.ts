@@ -229,10 +229,8 @@ class Acquisition implements Question {
     this.#letGo();
     if (tally.unable)
       return this.#told.reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
-    const holder = holderOf(
-      this.#others ?? [],
-      tally.yes > 0 ? tally.quorum : tally.nodes - tally.quorum + 1,
-    );
+    // Where nobody has agreed, those that refuse are enough, and they may be few if others are down.
+    const holder = holderOf(this.#others ?? [], tally.yes > 0 ? tally.quorum : tally.no);
     this.#told.resolve({ kind: "busy", holder, highest: this.#highest });
   }
 
