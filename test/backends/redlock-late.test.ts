@@ -93,8 +93,8 @@ describe("an answer that comes after the decision", () => {
 it("whoever does not want to wait is refused as soon as all that refuse name one holder, however many are down", async () => {
   const { backend, nodes } = await open(5);
   const asked = backend.append("a", { ...entry, onlyIfGranted: true });
-  let said: unknown = "nothing yet";
-  void asked.then((answer) => (said = answer));
+  let outcome: unknown = "none yet";
+  void asked.then((answer) => (outcome = answer));
   await settle();
   const [down, a, b] = nodes;
   down?.last().fail(new Error("Connection is closed."));
@@ -102,7 +102,7 @@ it("whoever does not want to wait is refused as soon as all that refuse name one
   await settle();
   for (const node of [a, b]) node?.last().answer(5_000);
   await settle();
-  expect(said).toBeNull();
+  expect(outcome).toBeNull();
 });
 
 describe("what an attempt in vain left on a node", () => {
