@@ -36,7 +36,7 @@ function stretched(/** @type {Budget} */ { warmUpMs, measureMs }) {
   const stretch = quick ? 2 : 6;
   return {
     warmUpMs: stretch * warmUpMs,
-    warmPairs: quick ? 1_200 : 3_000,
+    warmPairs: quick ? 400 : 3_000,
     measureMs: stretch * measureMs,
   };
 }
@@ -122,13 +122,14 @@ export const suite = {
     {
       name: "holdfast",
       measurements: ["pair", "pairs256", "handoff"],
-      onceInQuick: ["handoff"],
+      onceInQuick: ["pairs256", "handoff"],
       fullOnly: ["pair3", "handoff3"],
       open: async (context) => ({ context, connect: connectHoldfast }),
     },
     {
       name: "txn-delete",
       measurements: ["pair", "pairs256"],
+      onceInQuick: ["pairs256"],
       fullOnly: ["pair3"],
       open: async (context) => ({ context, connect: connectBare }),
     },
@@ -141,14 +142,14 @@ export const suite = {
     {
       name: "v3lock",
       measurements: ["pair", "pairs256", "handoff"],
-      onceInQuick: ["handoff"],
+      onceInQuick: ["pairs256", "handoff"],
       fullOnly: ["pair3", "handoff3"],
       open: async (context) => ({ context, connect: connectV3lock }),
     },
     {
       name: "etcd3",
       measurements: ["pairs256", "handoff"],
-      onceInQuick: ["handoff"],
+      onceInQuick: ["pairs256", "handoff"],
       fullOnly: ["pair"],
       open: async (context) => ({ context, connect: connectEtcd3 }),
     },

@@ -14,7 +14,7 @@ export interface Clock {
   now(): number;
   /**
    * The last reading of now() in this turn of the event loop, or a new one: never later than now(), and cheap. Where the turn takes
-   * long it is old: what counts from it ends early, so no deadline of an answer may.
+   * long it is old, and what counts from it ends early: good for what is believed, not for how long somebody waits.
    */
   recent(): number;
   /** Milliseconds since 1970 by the wall clock: for people and for seeds, never for a deadline. */
