@@ -103,7 +103,7 @@ describe.each(libraries)("with %s", (library) => {
       ),
     );
     for (let turn = 0; turn < 3; turn++)
-      expect(await blockedDuring(1_500, () => backend.list("job"))).toEqual([]);
+      expect(await blockedDuring(1_500, () => backend.list("job"), port)).toEqual([]);
   });
 
   it("a short interruption: a request waits for the connection to come back", async () => {

@@ -115,7 +115,7 @@ export function sqlFaults(name: string, server: () => Breakable): void {
       // It may take some tries until all is there.
       await until(async () => (await Promise.resolve(backend.list("job")).catch(() => null)) !== null);
       for (let turn = 0; turn < 3; turn++)
-        expect(await blockedDuring(1_500, () => backend.list("job"))).toEqual([]);
+        expect(await blockedDuring(1_500, () => backend.list("job"), server().port)).toEqual([]);
     });
 
     it("queues an entry once when the answer to its append was lost", async () => {
