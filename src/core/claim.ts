@@ -138,9 +138,9 @@ export class Claim implements Due<Claim> {
   // 1. Ask: append our entry, or find it again, and learn what is ahead.
 
   private ask(): void {
-    const { backend, clock } = this.client;
+    const { backend } = this.client;
     if (!this.joined && !backend.traits.callOrder) return this.askInTurn();
-    const sentAt = clock.recent();
+    const sentAt = this.storeNow();
     const question = this.wait === null ? 0 : ++this.wait.question;
     try {
       const answer = backend.append(this.queue, this.entry(), this.wish.signal);
@@ -181,8 +181,8 @@ export class Claim implements Due<Claim> {
   private awaitAnswer(): void {
     const wait = this.waiting();
     wait.lookAt = null;
-    // All that ask in one turn of the event loop share this moment.
-    wait.answerBy = this.client.clock.recent() + this.wish.ttlMs;
+    // Whole milliseconds: of many that ask in one turn of the event loop, most share a moment.
+    wait.answerBy = Math.ceil(this.client.clock.now()) + this.wish.ttlMs;
     this.client.keeper.keep(this);
   }
 
