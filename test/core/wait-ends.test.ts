@@ -198,20 +198,23 @@ describe("after long work in one turn of the event loop", () => {
     await (await waiting).release();
   });
 
-  it.each([true, false])("the time for an answer is counted from the question (call order %s)", async (callOrder) => {
-    const backend = new Controlled(memoryBackend(), { callOrder, expiry: "store" });
-    let appends = 0;
-    backend.hooks.append = async (send) => {
-      appends++;
-      await sleep(20);
-      return send();
-    };
-    const locks = new LockManager(backend);
-    onTestFinished(() => locks.close());
-    await work(locks, 700);
-    appends = 0;
-    const lock = await locks.tryAcquire("a", { ttl: "600ms" });
-    expect([lock?.held, appends]).toEqual([true, 1]);
-    await lock?.release();
-  });
+  it.each([true, false])(
+    "the time for an answer is counted from the question (call order %s)",
+    async (callOrder) => {
+      const backend = new Controlled(memoryBackend(), { callOrder, expiry: "store" });
+      let appends = 0;
+      backend.hooks.append = async (send) => {
+        appends++;
+        await sleep(20);
+        return send();
+      };
+      const locks = new LockManager(backend);
+      onTestFinished(() => locks.close());
+      await work(locks, 700);
+      appends = 0;
+      const lock = await locks.tryAcquire("a", { ttl: "600ms" });
+      expect([lock?.held, appends]).toEqual([true, 1]);
+      await lock?.release();
+    },
+  );
 });
