@@ -23,5 +23,9 @@ export function failureOf(socket: Socket, { host, port }: Host, error: Error): E
   if (!untrusted && !alert) return error;
   // OpenSSL's messages have the names of its source files, too.
   const why = alert && "reason" in error ? String(error.reason) : error.message;
-  return new TlsRefusal(`no TLS with ${host}:${port}: ${why}`, { cause: error });
+  // Some servers name the certificate that they miss, others, by version, only say that it is over.
+  const hint = why.endsWith("alert handshake failure")
+    ? " (it may want a client certificate that it trusts)"
+    : "";
+  return new TlsRefusal(`no TLS with ${host}:${port}: ${why}${hint}`, { cause: error });
 }
