@@ -155,23 +155,45 @@ export class LockManager {
     return this.#lastWish;
   }
 
-  /** Several names: one request inside the other, in sorted order, so that two of them never wait for each other. */
-  async #requestSet(names: readonly string[], asked: Asked, callback: AnyCallback): Promise<unknown> {
+  /**
+   * Several names: one request inside the other, in sorted order, so that two of them never wait for each other. If one
+   * is stolen while the callback runs, that is told at once, but the others are kept until the callback has ended.
+   */
+  #requestSet(names: readonly string[], asked: Asked, callback: AnyCallback): Promise<unknown> {
     const busy = Symbol("busy");
-    const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
-      const name = names[taken.length];
-      const set = new LockSet(taken);
-      if (name === undefined) {
-        set.assertHeld();
-        return callback(set);
-      }
-      return this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
-        lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
-      );
-    };
     const startedAt = this.#client.clock.now();
-    const result = await takeRest([], asked);
-    return result === busy ? callback(null) : result;
+    return new Promise((resolve, reject) => {
+      let running = false;
+      let work: Promise<unknown> = Promise.resolve();
+      const run = async (set: LockSet): Promise<unknown> => {
+        set.assertHeld();
+        running = true;
+        try {
+          return await callback(set);
+        } finally {
+          running = false;
+        }
+      };
+      const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
+        const name = names[taken.length];
+        const set = new LockSet(taken);
+        if (name === undefined) return (work = run(set));
+        try {
+          return await this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
+            lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
+          );
+        } catch (error) {
+          if (running) reject(error);
+          await Promise.allSettled([work]);
+          throw error;
+        }
+      };
+      const whole = async (): Promise<unknown> => {
+        const result = await takeRest([], asked);
+        return result === busy ? callback(null) : result;
+      };
+      whole().then(resolve, reject);
+    });
   }
 
   async #acquireSet(names: readonly string[], asked: Asked): Promise<LockSet> {
