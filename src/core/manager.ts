@@ -4,16 +4,18 @@ import { attempt, type ClientOptions, LockClient } from "./client.ts";
 import type { Duration } from "./duration.ts";
 import { LockSet } from "./lock-set.ts";
 import type { Lock } from "./lock.ts";
-import { checkName, checkNames } from "./names.ts";
+import { checkLabel, checkName, checkNames } from "./names.ts";
 import {
   type AcquireOptions,
   type AnyCallback,
   type Asked,
+  asObject,
   callbackOf,
   checkOptions,
   checkQuery,
   optionNames,
   plainly,
+  refuseOthers,
   type RequestOptions,
   type TryOptions,
   wishFor,
@@ -38,6 +40,16 @@ export interface ManagerOptions extends ClientOptions {
   readonly reentrant?: boolean | undefined;
 }
 
+/** The options of a LockManager. */
+export const managerOptionNames: readonly (keyof ManagerOptions)[] = [
+  "label",
+  "ttl",
+  "reentrant",
+  "clientId",
+  "clock",
+  "random",
+];
+
 /** With `ifAvailable` the callback may get null. */
 type Surely = RequestOptions & { readonly ifAvailable?: false | undefined };
 
@@ -49,7 +61,10 @@ export class LockManager {
   #lastWish: Wish | null = null;
 
   constructor(backend: Backend, options: ManagerOptions = {}) {
-    const { ttl, reentrant } = options;
+    const { ttl, reentrant, label, clientId } = options;
+    refuseOthers(asObject(options), managerOptionNames);
+    if (label !== undefined) checkLabel(label, "label");
+    if (clientId !== undefined) checkLabel(clientId, "clientId");
     this.#defaults = checkOptions({ ttl, reentrant }, optionNames.request, plainly);
     this.#client = new LockClient(backend, options);
   }
