@@ -2,6 +2,7 @@
 import type { Backend, Traits } from "./backend.ts";
 import { attempt, type ClientOptions, LockClient } from "./client.ts";
 import type { Duration } from "./duration.ts";
+import { hasCode } from "./errors.ts";
 import { LockSet } from "./lock-set.ts";
 import type { Lock } from "./lock.ts";
 import { checkLabel, checkName, checkNames } from "./names.ts";
@@ -234,6 +235,9 @@ export class LockManager {
       return set;
     } catch (error) {
       await set[Symbol.asyncDispose]();
+      // The wait was ended by the loss of what was held already, not by the caller.
+      if (hasCode(error, "LOCK_ABORTED") && set.signal.aborted && error.cause === set.signal.reason)
+        throw error.cause;
       throw error;
     }
   }
