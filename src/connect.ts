@@ -1,8 +1,9 @@
 /** From a URL or a backend to a LockManager; each scheme loads its backend when it is first used. */
 import type { Backend } from "./core/backend.ts";
 import { invalid, LockError } from "./core/errors.ts";
-import { LockManager, type ManagerOptions } from "./core/manager.ts";
+import { LockManager, managerOptionNames, type ManagerOptions } from "./core/manager.ts";
 import { typeName } from "./core/names.ts";
+import { asObject, refuseOthers } from "./core/options.ts";
 import { demand, type Requirements } from "./core/traits.ts";
 
 /** Options of `connect`. */
@@ -81,13 +82,16 @@ async function openZookeeper(url: string): Promise<Backend> {
  */
 export async function connect(
   store: string | Backend = "sqlite:",
-  options: ConnectOptions = {},
+  options?: ConnectOptions,
 ): Promise<LockManager> {
   const backend = typeof store === "string" ? await openBackend(store) : store;
   if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
   try {
-    demand(backend.name, backend.traits, options.require ?? {});
-    return new LockManager(backend, options);
+    const given: ConnectOptions = asObject(options ?? {});
+    refuseOthers(given, [...managerOptionNames, "require"]);
+    const { require, ...rest } = given;
+    demand(backend.name, backend.traits, require ?? {});
+    return new LockManager(backend, rest);
   } catch (error) {
     await backend.close();
     throw error;

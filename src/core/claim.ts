@@ -55,7 +55,7 @@ export class Claim implements Due<Claim> {
   /** Whether its holder has released it. */
   hasLeft = false;
   /** Called once, when holding is no longer certain. */
-  onLost: ((why: LossCause) => void) | null = null;
+  onLost: (() => void) | null = null;
 
   // These belong to the keeper's agenda.
   moment: Moment<Claim> | null = null;
@@ -455,7 +455,7 @@ export class Claim implements Due<Claim> {
     this.lossCause = why;
     this.end();
     report.reportLoss(this, why, this.client.clock.now() - this.grantedAt);
-    this.onLost?.(why);
+    this.onLost?.();
     this.claimant.lost?.(this, why);
   }
 

@@ -108,7 +108,7 @@ export class LockClient implements Client {
   }
 
   #orAborted(wish: Wish, error: unknown): unknown {
-    if (wish.signal === undefined || !wish.signal.aborted || error instanceof LockError) return error;
+    if (!wish.signal?.aborted || error !== wish.signal.reason) return error;
     const { name: backend } = this.backend;
     const message = `lock ${JSON.stringify(wish.name)} on ${backend}: the caller's signal ended the wait`;
     return new LockError("LOCK_ABORTED", message, { lock: wish.name, backend, cause: error });

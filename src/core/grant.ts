@@ -62,11 +62,13 @@ export function split(entries: readonly Entry[]): { held: Entry[]; pending: Entr
 }
 
 /**
- * Who is evicted before whom when somebody steals, so that nobody is granted on the way: the readers that wait, the
- * writers that wait, and only then those who hold; each group in its order.
+ * Who is evicted before whom when somebody steals, so that nobody is granted on the way: those who wait, and only then
+ * those who hold. Behind a writer that holds they go in their order, in which they will join again; behind readers that
+ * hold, the readers among them first, since without the writers ahead they would be granted.
  */
 export function evictionOrder(entries: readonly Entry[]): readonly Entry[] {
   const { held, pending } = split(entries);
+  if (held.some(({ mode }) => mode === "write")) return [...pending, ...held];
   const readers = pending.filter(({ mode }) => mode === "read");
   const writers = pending.filter(({ mode }) => mode === "write");
   return [...readers, ...writers, ...held];

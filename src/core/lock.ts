@@ -9,13 +9,15 @@ export const heldTogether = "shared locks are held at once, with tokens in any o
 /** A lock that was granted. Give its token to the resource that it protects. */
 export class Lock {
   private readonly claim: Claim;
+  private readonly outer: Lock | null;
   private readonly leave: (() => void) | null;
   private controller: AbortController | null = null;
   private leaving: Promise<"released" | "gone"> | null = null;
 
   /** @internal Made by LockManager. A nested lock leaves its own section alone. */
-  constructor(claim: Claim, leave: (() => void) | null = null) {
+  constructor(claim: Claim, outer: Lock | null = null, leave: (() => void) | null = null) {
     this.claim = claim;
+    this.outer = outer;
     this.leave = leave;
   }
 
@@ -70,15 +72,13 @@ export class Lock {
    * reason. A release does not abort it.
    */
   get signal(): AbortSignal {
+    // One for all sections of a lock: there may be any number of nested ones, one after the other.
+    if (this.outer !== null) return this.outer.signal;
     if (this.controller === null) {
       const controller = new AbortController();
       this.controller = controller;
       const { claim } = this;
-      const then = claim.onLost;
-      claim.onLost = (why) => {
-        controller.abort(claim.lossError());
-        then?.(why);
-      };
+      claim.onLost = () => controller.abort(claim.lossError());
       if (this.leaving === null && !claim.held) controller.abort(claim.lossError());
     }
     return this.controller.signal;
@@ -122,7 +122,7 @@ export class Lock {
 
   /** @internal The same lock for a nested section. */
   nested(leave: () => void): Lock {
-    return new Lock(this.claim, leave);
+    return new Lock(this.claim, this, leave);
   }
 
   /** @internal Whether release was called. */

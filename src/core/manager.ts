@@ -2,18 +2,21 @@
 import type { Backend, Traits } from "./backend.ts";
 import { attempt, type ClientOptions, LockClient } from "./client.ts";
 import type { Duration } from "./duration.ts";
+import { hasCode } from "./errors.ts";
 import { LockSet } from "./lock-set.ts";
 import type { Lock } from "./lock.ts";
-import { checkName, checkNames } from "./names.ts";
+import { checkLabel, checkName, checkNames } from "./names.ts";
 import {
   type AcquireOptions,
   type AnyCallback,
   type Asked,
+  asObject,
   callbackOf,
   checkOptions,
   checkQuery,
   optionNames,
   plainly,
+  refuseOthers,
   type RequestOptions,
   type TryOptions,
   wishFor,
@@ -38,6 +41,16 @@ export interface ManagerOptions extends ClientOptions {
   readonly reentrant?: boolean | undefined;
 }
 
+/** The options of a LockManager. */
+export const managerOptionNames: readonly (keyof ManagerOptions)[] = [
+  "label",
+  "ttl",
+  "reentrant",
+  "clientId",
+  "clock",
+  "random",
+];
+
 /** With `ifAvailable` the callback may get null. */
 type Surely = RequestOptions & { readonly ifAvailable?: false | undefined };
 
@@ -49,7 +62,10 @@ export class LockManager {
   #lastWish: Wish | null = null;
 
   constructor(backend: Backend, options: ManagerOptions = {}) {
-    const { ttl, reentrant } = options;
+    const { ttl, reentrant, label, clientId } = options;
+    refuseOthers(asObject(options), managerOptionNames);
+    if (label !== undefined) checkLabel(label, "label");
+    if (clientId !== undefined) checkLabel(clientId, "clientId");
     this.#defaults = checkOptions({ ttl, reentrant }, optionNames.request, plainly);
     this.#client = new LockClient(backend, options);
   }
@@ -155,23 +171,45 @@ export class LockManager {
     return this.#lastWish;
   }
 
-  /** Several names: one request inside the other, in sorted order, so that two of them never wait for each other. */
-  async #requestSet(names: readonly string[], asked: Asked, callback: AnyCallback): Promise<unknown> {
+  /**
+   * Several names: one request inside the other, in sorted order, so that two of them never wait for each other. If one
+   * is stolen while the callback runs, that is told at once, but the others are kept until the callback has ended.
+   */
+  #requestSet(names: readonly string[], asked: Asked, callback: AnyCallback): Promise<unknown> {
     const busy = Symbol("busy");
-    const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
-      const name = names[taken.length];
-      const set = new LockSet(taken);
-      if (name === undefined) {
-        set.assertHeld();
-        return callback(set);
-      }
-      return this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
-        lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
-      );
-    };
     const startedAt = this.#client.clock.now();
-    const result = await takeRest([], asked);
-    return result === busy ? callback(null) : result;
+    return new Promise((resolve, reject) => {
+      let running = false;
+      let work: Promise<unknown> = Promise.resolve();
+      const run = async (set: LockSet): Promise<unknown> => {
+        set.assertHeld();
+        running = true;
+        try {
+          return await callback(set);
+        } finally {
+          running = false;
+        }
+      };
+      const takeRest = async (taken: readonly Lock[], left: Asked): Promise<unknown> => {
+        const name = names[taken.length];
+        const set = new LockSet(taken);
+        if (name === undefined) return (work = run(set));
+        try {
+          return await this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
+            lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
+          );
+        } catch (error) {
+          if (running) reject(error);
+          await Promise.allSettled([work]);
+          throw error;
+        }
+      };
+      const whole = async (): Promise<unknown> => {
+        const result = await takeRest([], asked);
+        return result === busy ? callback(null) : result;
+      };
+      whole().then(resolve, reject);
+    });
   }
 
   async #acquireSet(names: readonly string[], asked: Asked): Promise<LockSet> {
@@ -197,6 +235,9 @@ export class LockManager {
       return set;
     } catch (error) {
       await set[Symbol.asyncDispose]();
+      // The wait was ended by the loss of what was held already, not by the caller.
+      if (hasCode(error, "LOCK_ABORTED") && set.signal.aborted && error.cause === set.signal.reason)
+        throw error.cause;
       throw error;
     }
   }

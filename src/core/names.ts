@@ -4,6 +4,9 @@ import { invalid, notSupported } from "./errors.ts";
 /** How long a name may be, in bytes of UTF-8. */
 const longestNameBytes = 512;
 
+/** How long a label may be, in bytes of UTF-8. */
+const longestLabelBytes = 512;
+
 /** How long metadata may be, in bytes of UTF-8. */
 const longestMetadataBytes = 4096;
 
@@ -22,14 +25,25 @@ export function checkName(name: unknown): string {
 /** Several names: sorted, each once. */
 export function checkNames(names: readonly unknown[]): readonly string[] {
   if (names.length === 0) throw invalid("give at least one name");
-  return [...new Set(names.map(checkName))].toSorted();
+  // Not by map, which passes over what is missing in between.
+  return [...new Set(Array.from(names, (name) => checkName(name)))].toSorted();
 }
 
 /** Metadata: a small text for people. */
 export function checkMetadata(metadata: unknown): string {
-  if (typeof metadata !== "string") throw invalid(`metadata must be a string, not ${typeName(metadata)}`);
-  checkText(metadata, "metadata", longestMetadataBytes);
-  return metadata;
+  return checkForPeople(metadata, "metadata", longestMetadataBytes);
+}
+
+/** A label, or another short text that is shown with it. */
+export function checkLabel(label: unknown, option: string): string {
+  return checkForPeople(label, option, longestLabelBytes);
+}
+
+function checkForPeople(text: unknown, what: string, longest: number): string {
+  if (typeof text !== "string") throw invalid(`${what} must be a string, not ${typeName(text)}`);
+  if (text.includes("\0")) throw invalid(`${what} must not contain a NUL character`);
+  checkText(text, what, longest);
+  return text;
 }
 
 function checkText(text: string, what: string, longest: number): void {

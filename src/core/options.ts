@@ -117,11 +117,7 @@ export const plainly: Asked = {
 export function checkOptions(options: unknown, allowed: readonly OptionName[], defaults: Asked): Asked {
   if (options === undefined || options === null) return defaults;
   const given: RequestOptions & PermitOptions = asObject(options);
-  for (const key of Object.keys(given)) {
-    if (!allowed.some((name) => name === key)) {
-      throw invalid(`there is no option ${JSON.stringify(key)} here; there are ${allowed.join(", ")}`);
-    }
-  }
+  refuseOthers(given, allowed);
   const mode = given.mode === undefined ? defaults.mode : checkMode(given.mode);
   const steal = flag(given.steal, "steal", false);
   const ifAvailable = flag(given.ifAvailable, "ifAvailable", defaults.ifAvailable);
@@ -194,9 +190,19 @@ function isFunction(value: unknown): value is AnyCallback {
   return typeof value === "function";
 }
 
-function asObject(options: unknown): object {
+/** An object that is no array; anything else is refused. */
+export function asObject(options: unknown, what = "options"): object {
   if (typeof options === "object" && options !== null && !Array.isArray(options)) return options;
-  throw invalid(`options must be an object, not ${typeName(options)}`);
+  throw invalid(`${what} must be an object, not ${typeName(options)}`);
+}
+
+/** Refuses an option that does not exist: a misspelt one should not go unnoticed. */
+export function refuseOthers(given: object, allowed: readonly string[]): void {
+  for (const key of Object.keys(given)) {
+    if (!allowed.includes(key)) {
+      throw invalid(`there is no option ${JSON.stringify(key)} here; there are ${allowed.join(", ")}`);
+    }
+  }
 }
 
 function waitOf(wait: unknown, ifAvailable: boolean): number {

@@ -90,7 +90,7 @@ export class Sections {
     storage ??= new AsyncLocalStorage();
     const section = new Section(this, queue, lock, storage.getStore());
     try {
-      return await storage.run(section, callback, lock);
+      return await storage.run(section, () => callback(lock));
     } finally {
       await section.close();
     }
@@ -113,7 +113,8 @@ export async function nestedIn(
   }
   wish.signal?.throwIfAborted();
   lock.assertHeld();
-  if (wish.ifAvailable && outer.busy) return callback(null);
+  // Never before `request` has returned.
+  if (wish.ifAvailable && outer.busy) return callback(await Promise.resolve(null));
   const waitIsOver = (): LockError =>
     new LockError("LOCK_TIMEOUT", `${shown}: another branch of this section is inside`, details);
   if (wish.waitMs === 0 && outer.busy) throw waitIsOver();

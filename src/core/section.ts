@@ -71,17 +71,20 @@ export class Run implements Claimant {
   }
 
   private runWithout(resolve: Settle, reject: Settle): void {
+    const { callback } = this;
     try {
-      resolve(this.callback(null));
+      resolve(callback(null));
     } catch (error) {
       reject(error);
     }
   }
 
   private run(claim: Claim, resolve: Settle, reject: Settle): void {
+    // Called by itself: a method's call would give it a `this`.
+    const { callback } = this;
     this.reject = reject;
     try {
-      const result = this.callback(new Lock(claim));
+      const result = callback(new Lock(claim));
       if (isThenable(result)) {
         Promise.resolve(result).then(
           (value) => this.returned(claim, value, resolve, reject),

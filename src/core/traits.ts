@@ -1,6 +1,7 @@
 /** What a caller may demand of a store, and the refusal that says why a store cannot do it. */
 import type { Fault, Traits } from "./backend.ts";
 import { invalid, LockError } from "./errors.ts";
+import { asObject } from "./options.ts";
 
 /** What `connect(url, { require })` demands. */
 export interface Requirements {
@@ -72,7 +73,7 @@ const checks: Readonly<Record<keyof Requirements, (asked: Requirements, traits: 
 
 /** Refuses a store that lacks what is demanded. */
 export function demand(backend: string, traits: Traits, requirements: Requirements): void {
-  for (const key of Object.keys(requirements)) {
+  for (const key of Object.keys(asObject(requirements, "require"))) {
     if (!isDemand(key)) {
       throw invalid(`require has no ${JSON.stringify(key)}; it has ${Object.keys(checks).join(", ")}`);
     }

@@ -71,6 +71,39 @@ describe("connect", () => {
     expect(await rejection(connect(backend, { ttl: 0 }))).toMatchObject({ code: "LOCK_INVALID" });
     expect(backend.count("close")).toBe(1);
   });
+
+  it.each<[unknown, string]>([
+    [
+      { requires: { scope: "network" } },
+      'there is no option "requires" here; there are label, ttl, reentrant, clientId, clock, random, require',
+    ],
+    [{ tll: "5s" }, 'there is no option "tll" here'],
+    [5, "options must be an object, not number"],
+    [[], "options must be an object, not an array"],
+    [{ require: "network" }, "require must be an object, not string"],
+    [{ require: ["scope"] }, "require must be an object, not an array"],
+    [{ label: 5 }, "label must be a string, not number"],
+    [{ label: null }, "label must be a string, not null"],
+    [{ label: "\ud800" }, "label must be well-formed Unicode"],
+    [{ label: "a\0b" }, "label must not contain a NUL character"],
+    [{ label: "x".repeat(513) }, "label may have 512 bytes of UTF-8 at most, this has 513"],
+    [{ clientId: 5 }, "clientId must be a string, not number"],
+    [{ reentrant: "yes" }, "reentrant must be true or false, not string"],
+  ])("refuses options that there are not: %o", async (options, message) => {
+    const backend = new Controlled(memoryBackend());
+    const error = await rejection(untypedConnect(backend, options));
+    expect(error).toMatchObject({ name: "TypeError", code: "LOCK_INVALID" });
+    expect(error).toHaveProperty("message", expect.stringContaining(message));
+    expect(backend.count("close")).toBe(1);
+  });
+
+  it.each([[undefined], [null], [{}], [{ require: undefined, label: undefined, ttl: undefined }]])(
+    "takes no options as well: %o",
+    async (options) => {
+      const locks = await untypedConnect(memoryBackend(), options);
+      expect(locks).toBeInstanceOf(LockManager);
+    },
+  );
 });
 
 describe("what is required of a store", () => {

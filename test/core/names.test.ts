@@ -67,6 +67,8 @@ describe("several names", () => {
 
   it("are each checked", () => {
     expect(() => checkNames(["a", ""])).toThrow(invalid);
+    // eslint-disable-next-line no-sparse-arrays
+    expect(() => checkNames([, "a"])).toThrow(invalid);
     expect(() => checkNames(["a", "-b"])).toThrow(expect.objectContaining({ name: "NotSupportedError" }));
   });
 });
@@ -81,6 +83,7 @@ describe("metadata", () => {
     ["x".repeat(4097), "metadata may have 4096 bytes of UTF-8 at most, this has 4097"],
     ["é".repeat(2049), "metadata may have 4096 bytes of UTF-8 at most, this has 4098"],
     ["\ud800", "metadata must be well-formed Unicode, without lone surrogates"],
+    ["a\0b", "metadata must not contain a NUL character"],
     [7, "metadata must be a string, not number"],
     [{}, "metadata must be a string, not object"],
   ])("may not be otherwise", (metadata, message) => {

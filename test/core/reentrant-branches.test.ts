@@ -63,9 +63,16 @@ describe("parallel branches of one section", () => {
     await locks.request("a", async () => {
       const gate = deferred();
       const inside = locks.request("a", () => gate.promise);
-      expect(await locks.request("a", { ifAvailable: true }, (lock) => lock)).toBeNull();
+      const steps: string[] = [];
+      const refused = locks.request("a", { ifAvailable: true }, (lock) => {
+        steps.push("called");
+        return lock;
+      });
+      steps.push("returned");
+      expect(await refused).toBeNull();
       gate.resolve();
       await inside;
+      expect(steps).toEqual(["returned", "called"]);
       expect(await locks.request("a", { ifAvailable: true }, (lock) => lock?.held)).toBe(true);
     });
   });

@@ -120,6 +120,19 @@ describe("a nested request", () => {
     });
   });
 
+  it("has the signal of its lock, however many came before", async () => {
+    const { locks, other } = rig({ reentrant });
+    const victim = locks.request("a", async ({ signal }) => {
+      for (let turn = 0; turn < 20_000; turn++) {
+        await locks.request("a", (inner) => expect(inner.signal.aborted).toBe(false));
+      }
+      await other().locks.acquire("a", { steal: true });
+      await settle();
+      expect(signal.aborted).toBe(true);
+    });
+    expect(await rejection(victim)).toHaveProperty("name", "AbortError");
+  });
+
   it("is refused when the lock is lost", async () => {
     const { locks, clock } = rig({ reentrant });
     let entered = false;

@@ -1,6 +1,7 @@
 /** Several locks together, and semaphores. */
 import { describe, expect, it } from "vitest";
 import { LockError } from "../../src/core/errors.ts";
+import type { LockSet } from "../../src/core/lock-set.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { deferred, rejection, track } from "../helpers/promises.ts";
 import { rig } from "../helpers/rig.ts";
@@ -122,6 +123,37 @@ describe("a set of locks", () => {
       (await entries("b")).length,
     ]);
     expect(result).toEqual([1, 1]);
+    expect([...(await entries("a")), ...(await entries("b"))]).toEqual([]);
+  });
+
+  it("rejects at once when a name is stolen, and keeps the others until its callback has ended", async () => {
+    const { locks, other, entries } = rig();
+    const gate = deferred();
+    let set: LockSet | null = null;
+    const section = track(
+      locks.request(["a", "b", "c"], (taken) => {
+        set = taken;
+        return gate.promise;
+      }),
+    );
+    for (let turn = 0; turn < 5; turn++) await settle();
+    await other().locks.acquire("b", { steal: true });
+    await settle();
+    expect(section.error).toHaveProperty("name", "AbortError");
+    expect(set!.locks.map(({ held }) => held)).toEqual([true, false, true]);
+    expect([(await entries("a")).length, (await entries("c")).length]).toEqual([1, 1]);
+    gate.resolve();
+    for (let turn = 0; turn < 5; turn++) await settle();
+    expect([...(await entries("a")), ...(await entries("c"))]).toEqual([]);
+  });
+
+  it("has given back all names when it rejects with the callback's error", async () => {
+    const { locks, entries } = rig();
+    const own = new Error("own");
+    const failing = locks.request(["a", "b"], () => {
+      throw own;
+    });
+    expect(await rejection(failing)).toBe(own);
     expect([...(await entries("a")), ...(await entries("b"))]).toEqual([]);
   });
 

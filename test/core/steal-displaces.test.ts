@@ -5,6 +5,24 @@ import { memoryBackend } from "../../src/backends/memory/index.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
+it("those who wait for a writer join again in their order, readers and writers alike", async () => {
+  const clock = new ManualClock();
+  await using locks = new LockManager(memoryBackend({ clock }), { clock });
+  const entered: number[] = [];
+  const robbed = locks.request("job", () => new Promise(() => {}));
+  const modes = ["exclusive", "shared", "exclusive", "shared", "shared"] as const;
+  const waits = modes.map((mode, place) =>
+    locks.request("job", { mode }, async () => {
+      entered.push(place);
+      await settle();
+    }),
+  );
+  await locks.request("job", { steal: true }, settle);
+  await expect(robbed).rejects.toMatchObject({ name: "AbortError" });
+  await Promise.all(waits);
+  expect(entered).toEqual([0, 1, 2, 3, 4]);
+});
+
 it("a waiter is not granted while a thief takes the lock, and gets it after the thief", async () => {
   const clock = new ManualClock();
   const open = (): LockManager =>

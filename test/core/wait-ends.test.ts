@@ -12,6 +12,30 @@ import { Controlled } from "../helpers/controlled.ts";
 import { hanging, rejection, track } from "../helpers/promises.ts";
 import { rig } from "../helpers/rig.ts";
 
+describe("a signal whose reason is an error of ours", () => {
+  it("ends the wait of an acquire with LOCK_ABORTED, and is its cause", async () => {
+    const { locks, other } = rig();
+    const [outer] = [await locks.acquire("a"), await other().locks.acquire("b")];
+    const { signal } = outer;
+    const [one, several] = [
+      track(locks.acquire("b", { signal })),
+      track(locks.acquire(["b", "c"], { signal })),
+    ];
+    await settle();
+    await other().locks.acquire("a", { steal: true });
+    await settle();
+    const late = track(locks.acquire("b", { signal }));
+    await settle();
+    for (const { error } of [one, several, late]) {
+      expect(error).toMatchObject({
+        code: "LOCK_ABORTED",
+        lock: "b",
+        cause: { code: "LOCK_LOST", lock: "a" },
+      });
+    }
+  });
+});
+
 describe("a wait that is over", () => {
   it("rejects with LOCK_TIMEOUT, which names the lock, the backend and who is ahead", async () => {
     const { locks, clock, other } = rig();

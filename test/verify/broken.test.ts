@@ -27,6 +27,7 @@ const found: Readonly<Record<string, readonly Invariant[]>> = {
   "appended again, an entry lives longer": ["L1"],
   "renews whatever has the id": ["M6"],
   "evicts whatever has the id": ["M5"],
+  "releases whatever has the id": ["M5"],
   "an id that has left is not taken again": ["L3"],
   "a refused append leaves its entry in the queue": ["A1"],
   "onlyIfGranted is ignored": ["A1"],

@@ -47,6 +47,23 @@ export function callbackCases(open: () => Promise<WebLocksStore>): void {
     });
   });
 
+  describe("the callback", () => {
+    onStore(open, "is called with one argument and without a this", async ({ locks }) => {
+      const calls: unknown[] = [];
+      const seen = function (this: unknown, ...args: unknown[]): void {
+        calls.push([this, args.length]);
+      };
+      await locks.request("a", seen);
+      await locks.request("a", { reentrant: true }, seen);
+      await locks.request(["a", "b"], seen);
+      await locks.semaphore("s", 1).request(seen);
+      await hold(locks, "a");
+      await locks.request("a", { ifAvailable: true }, seen);
+      expect(calls).toEqual(calls.map(() => [undefined, 1]));
+      expect(calls).toHaveLength(5);
+    });
+  });
+
   describe("names", () => {
     for (const name of ["-", "-foo"]) {
       onStore(open, `that start with - reject with NotSupportedError: ${name}`, async ({ locks }) => {

@@ -91,6 +91,10 @@ export const brokenEntries: readonly Broken[] = [
     remove: (queue, id, evict) => inner.remove(queue, id, evict),
   })),
 
+  brokenBy("releases whatever has the id", () => (inner) => ({
+    remove: (queue, id, evict, seq) => inner.remove(queue, id, evict, evict ? seq : undefined),
+  })),
+
   brokenBy("an id that has left is not taken again", () => {
     const left = new Set<string>();
     return (inner) => ({

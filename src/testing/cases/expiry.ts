@@ -30,6 +30,7 @@ export const expiryCases: readonly ContractCase[] = [
     const queue = t.name();
     const { self } = await t.append(client, queue, { ttlMs: 10_000 });
     assert.ok(self.expiresInMs <= 10_000 && self.expiresInMs > 8_000);
+    assert.ok(at(await client.list(queue), 0).expiresInMs > 8_000);
     await t.elapse(t.pace.shortMs);
     const [shown] = await client.list(queue);
     assert.ok(shown !== undefined && shown.expiresInMs <= 10_000 - t.pace.shortMs / 2);

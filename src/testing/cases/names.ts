@@ -101,7 +101,14 @@ export const namesCases: readonly ContractCase[] = [
 
   names("metadata of 4 KiB comes back as it was", [], async (t) => {
     const client = await t.client();
-    const texts = ["", "plain", "é\u0301 🔒 \"'\\ %s {} \n\t\u0001", "🔒".repeat(1024), "x".repeat(4096)];
+    const texts = [
+      "",
+      "plain",
+      " \t spaced \n",
+      "é\u0301 🔒 \"'\\ %s {} \n\t\u0001",
+      "🔒".repeat(1024),
+      "x".repeat(4096),
+    ];
     for (const metadata of texts) {
       const queue = t.name();
       const { self } = await t.append(client, queue, { metadata });

@@ -10,7 +10,7 @@ export const orderCases: readonly ContractCase[] = [
   order("concurrent appends of several clients stand in the order of their seq", ["order"], async (t) => {
     const clients = await times(3, () => t.client());
     const queue = t.name();
-    const appends = Array.from({ length: 30 }, (_, turn) => t.append(at(clients, turn % 3), queue));
+    const appends = Array.from({ length: 300 }, (_, turn) => t.append(at(clients, turn % 3), queue));
     const snapshots = await Promise.all(appends);
     const bySeq = snapshots.map(({ self }) => self).toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
     const listed = await idsIn(at(clients, 0), queue);

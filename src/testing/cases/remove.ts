@@ -66,6 +66,19 @@ export const removeCases: readonly ContractCase[] = [
     assert.deepEqual(await idsIn(owner, queue), [asked.id]);
   }),
 
+  remove("a late release does not hit an entry that joined again with the same id", [], async (t) => {
+    const client = await t.client();
+    const queue = t.name();
+    const asked = t.entry();
+    const before = await t.append(client, queue, asked);
+    assert.equal(await client.remove(queue, asked.id, false, before.self.seq), true);
+    const after = await t.append(client, queue, asked);
+    assert.equal(await client.remove(queue, asked.id, false, before.self.seq), false);
+    assert.deepEqual(await idsIn(client, queue), [asked.id]);
+    assert.equal(await client.remove(queue, asked.id, false, after.self.seq), true);
+    assert.deepEqual(await idsIn(client, queue), []);
+  }),
+
   remove("an entry that has expired cannot be removed any more", [], async (t) => {
     const client = await t.client();
     const queue = t.name();

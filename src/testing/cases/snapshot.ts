@@ -10,7 +10,10 @@ const snapshot = caseOf("snapshot");
 
 /** An entry of a lock's queue, where the store has shared locks of either mode; or one of a semaphore's queue. */
 async function someone(t: Stage, kind: "lock" | "semaphore"): Promise<NewEntry> {
-  if (kind === "semaphore") return t.entry({ mode: "read", weight: 1 + below(t.random, 4), permits: 9 });
+  if (kind === "semaphore") {
+    const weight = t.random() < 0.2 ? 1_000_000 : 1 + below(t.random, 4);
+    return t.entry({ mode: "read", weight, permits: 1_000_000 });
+  }
   const { shared } = await t.traits();
   return t.entry({ mode: shared && t.random() < 0.6 ? "read" : "write" });
 }
@@ -25,6 +28,9 @@ async function compare(t: Stage, kind: "lock" | "semaphore", field: keyof AheadI
     const said = await t.append(client, queue, entry);
     const listed = aheadBy(await client.list(queue), entry.id);
     assert.equal(inShort(said.ahead)[field], listed[field], `${field} at the tail`);
+    // Whoever waits looks again when the entry ahead would expire.
+    const { nearest } = said.ahead;
+    assert.ok(nearest === null || nearest.expiresInMs > 0, "the nearest has no life left, and stands ahead");
     entries.push({ entry, client });
     if (t.random() < 0.4) await client.remove(queue, pick(t.random, entries).entry.id);
   }
