@@ -40,9 +40,8 @@ async function openMemory(url: string): Promise<Backend> {
 }
 
 async function openSqlite(url: string): Promise<Backend> {
-  const { sqliteBackend } = await import("./backends/sqlite/index.ts");
-  const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
-  return sqliteBackend({ path: path === "" ? undefined : path });
+  const { pathOfUrl, sqliteBackend } = await import("./backends/sqlite/index.ts");
+  return sqliteBackend({ path: pathOfUrl(url) });
 }
 
 async function openByRedisUrl(url: string): Promise<Backend> {

@@ -8,6 +8,8 @@ export interface Sink {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
+  /** Resolves when all that was written has arrived; absent where that is so at once. */
+  written?(): Promise<void>;
 }
 
 /** How one call writes. */
@@ -63,6 +65,11 @@ export class Output {
   /** Says an event for machines: only with --json, and on stderr, since stdout belongs to the command that runs. */
   event(value: object): void {
     if (this.json) this.stderr.write(`${this.#options.clean(toJson(value))}\n`);
+  }
+
+  /** Resolves when all that was written has arrived. */
+  async written(): Promise<void> {
+    await Promise.all([this.stdout.written?.(), this.stderr.written?.()]);
   }
 
   /** Shows how far something is: a line that is written over on a terminal, nothing elsewhere. Null takes it away. */

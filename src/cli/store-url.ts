@@ -19,7 +19,8 @@ export function showStore(url: string | undefined): string {
 
 /** A function that takes the secrets of an address out of any text, such as a driver's message. */
 export function secretsOf(url: string | undefined): (text: string) => string {
-  if (url === undefined) return (text) => text;
+  // Where there is neither user nor parameter there is no secret, and a short word is no address to look for.
+  if (url === undefined || !/[@?]/.test(url)) return (text) => text;
   const shown = showStore(url);
   const secrets = [...userParts(url), ...parameters(url)]
     .flatMap((secret) => [secret, decoded(secret)])

@@ -38,6 +38,22 @@ it("takes a path with one slash or three, as it is", async () => {
   expect(existsSync(path)).toBe(true);
 });
 
+it("takes ~/ for the home of this user, as shells do in some places and not in others", async () => {
+  vi.stubEnv("HOME", file.folder);
+  await using one = await connect("sqlite:~/of mine/locks.db");
+  await using two = await connect(`sqlite:${join(file.folder, "of mine", "locks.db")}`);
+  await using held = await one.acquire("a");
+  expect(held.held).toBe(true);
+  expect(await two.tryAcquire("a")).toBeNull();
+});
+
+it("refuses a host, which a file does not have", async () => {
+  await expect(connect("sqlite://locks.db")).rejects.toMatchObject({
+    code: "LOCK_INVALID",
+    message: expect.stringContaining("sqlite:/path"),
+  });
+});
+
 it("excludes only those who use the same file", async () => {
   await using one = await connect(`sqlite:${file.path}`);
   await using two = await connect(`sqlite:${file.path}-other`);

@@ -1,9 +1,9 @@
 /** The line between processes, between two hubs of one process: what is sent arrives whole, and an end is heard. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { chown, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Hub } from "../../src/backends/sqlite/hub.ts";
+import { Hub, makeOwn } from "../../src/backends/sqlite/hub.ts";
 import { firstOf, lineOf, type Message, messageOf } from "../../src/backends/sqlite/messages.ts";
 
 /** A hub, and what it hears, in order. */
@@ -79,6 +79,21 @@ describe("hubs of a file", () => {
     await other.hub.close();
     expect(await one.heard(1)).toEqual([`lost ${other.hub.name}`]);
     expect(one.hub.isInTouch(other.hub.name)).toBe(false);
+  });
+});
+
+describe.runIf(process.getuid?.() === 0)("the directory of the sockets", () => {
+  it("is not made within one of somebody else, who could exchange it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "holdfast-hub-"));
+    const [theirs, inside] = [join(folder, "hubs-0"), join(folder, "hubs-0", "digest")];
+    await mkdir(theirs);
+    await chown(theirs, 65_534, 65_534);
+    expect(() => makeOwn(inside)).toThrow("belongs to somebody else");
+    await chown(theirs, 0, 0);
+    makeOwn(inside);
+    expect((await stat(inside)).mode & 0o777).toBe(0o700);
+    expect((await stat(theirs)).mode & 0o777).toBe(0o700);
+    await rm(folder, { recursive: true });
   });
 });
 

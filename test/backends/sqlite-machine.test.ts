@@ -1,7 +1,8 @@
 /** Which processes are gone, where the file is, and what is seen of it. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isAbsolute } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { defaultPath } from "../../src/backends/sqlite/file.ts";
 import { sqliteBackend } from "../../src/backends/sqlite/index.ts";
 import { isGone, nameOfThisProcess } from "../../src/backends/sqlite/machine.ts";
@@ -62,6 +63,12 @@ describe("the default path", () => {
       "/Users/u/Library/Application Support/holdfast/locks.db",
     );
     expect(defaultPath({ LOCALAPPDATA: "/local" }, "win32", "/u")).toBe("/local/holdfast/locks.db");
+  });
+
+  it("does not depend on where a process runs whose HOME is empty", () => {
+    vi.stubEnv("HOME", "");
+    expect(isAbsolute(defaultPath({}))).toBe(true);
+    vi.unstubAllEnvs();
   });
 });
 

@@ -45,6 +45,8 @@ describe("secretsOf", () => {
   it("leaves text alone where there is no secret", () => {
     expect(secretsOf("redis://cache:6379")("cache:6379 refused")).toBe("cache:6379 refused");
     expect(secretsOf(undefined)("text")).toBe("text");
+    expect(secretsOf("")("text")).toBe("text");
+    expect(secretsOf("x")("text")).toBe("text");
     expect(secretsOf("sqlite:/tmp/a@b")("/tmp/a@b is full")).toBe("/tmp/a@b is full");
   });
 

@@ -89,6 +89,20 @@ describe("watch", () => {
     expect(stdout).not.toContain("\u001b");
   });
 
+  it("takes an interval that is longer than timers are", async () => {
+    const holder = await rig.holder("x");
+    const watch = rig.start(["watch", "--every", "60d"]);
+    await watch.until(/granted/);
+    await holder.finish();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    watch.signal("SIGTERM");
+    expect(await watch.ended).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.not.stringContaining("left"),
+    });
+  });
+
   it("writes an object per change with --json", async () => {
     const holder = await rig.holder("x");
     const watch = rig.start(["watch", "--json", "--every", "50ms"]);

@@ -72,6 +72,25 @@ describe("a store that hangs", () => {
     expect(Number(next.stdout)).toBeGreaterThan(lastBeat());
   });
 
+  it("ends the command in time also if nobody reads what holdfast has to say about it", async () => {
+    const beat = "date +%s%3N > beat; mv beat beat-1; sleep 0.02";
+    const script = `trap "" TERM; echo beating; while :; do ${beat}; done`;
+    const line = rig.line(["run", "x", "--ttl", "4s", "--", "sh", "-c", script]);
+    const full = "mkfifo full; exec 3<>full; timeout 0.5 cat /dev/zero >&3";
+    const running = rig.spawn("bash", ["-c", `${full}; exec ${line} 2>&3`]);
+    await running.until(/beating/);
+    const hog = await rig.hog();
+    const free = await freeAt("x");
+    // After this somebody reads, so that it can end.
+    await new Promise((resolve) => setTimeout(resolve, free - Date.now()));
+    const aliveAt = lastBeat();
+    const said = rig.spawn("cat", ["full"]);
+    expect(await running.ended).toMatchObject({ code: 76 });
+    expect(aliveAt).toBeLessThan(free - 100);
+    await said.until(/was ended \(SIGKILL\)/);
+    await hog.finish();
+  });
+
   it("lets a command that ends at SIGTERM clean up first", async () => {
     const script = 'trap "date +cleaned:%s%3N; exit 0" TERM; echo ready; while :; do sleep 0.02; done';
     const options = ["--ttl", "4s", "--kill-grace", "2s"];

@@ -25,6 +25,39 @@ describe("the command", () => {
     expect(stderr).toBe("oops\n");
   });
 
+  it("shares pipes with others, who can go on writing to them while holdfast waits", async () => {
+    const holder = await rig.holder("x");
+    const [waiting, full] = [rig.line(["run", "x", "--", "true"]), join(rig.folder, "full")];
+    const writer = `${waiting} & read -r go; head -c 300000 /dev/zero && echo wrote >&2; wait`;
+    const reader = `until [ -e ${full} ]; do sleep 0.05; done; wc -c`;
+    const pipe = rig.spawn("bash", ["-c", `{ ${writer}; } | { ${reader}; }`]);
+    await rig.watchFor(/waits/);
+    pipe.type("go\n");
+    // A pipe has room for 64 KiB: by now whoever does not wait has failed.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    writeFileSync(full, "");
+    await holder.finish();
+    expect(await pipe.ended).toMatchObject({ code: 0, stdout: "300000\n", stderr: "wrote\n" });
+  });
+
+  it("gets its arguments byte by byte, or is not run", async () => {
+    const [line, bytes] = [rig.line(["run", "x", "--", "printf", "%s"]), "$'caf\\xe9'"];
+    const refused = await rig.spawn("bash", ["-c", `${line} ${bytes}`]).finish();
+    expect(refused).toMatchObject({ code: 64, stdout: "" });
+    expect(refused.stderr).toContain("an argument is not UTF-8");
+    expect(await rig.run(["run", "x", "--", "printf", "%s", "café \ufffd"])).toMatchObject({
+      code: 0,
+      stdout: "café \ufffd",
+    });
+  });
+
+  it("without a name is not found", async () => {
+    expect(await rig.run(["run", "x", "--", ""])).toMatchObject({
+      code: 127,
+      stderr: 'holdfast: "": command not found\n',
+    });
+  });
+
   it("does not get the address of --store", async () => {
     const { stdout } = await rig.run(["run", "x", "--store", rig.store, "--", "env"], { HOLDFAST_STORE: "" });
     expect(stdout).not.toContain("locks.db");
@@ -156,7 +189,7 @@ describe("a holdfast that crashes", () => {
 
 describe("a holdfast that is killed", () => {
   it("frees the lock at once on SQLite, and its command lives on, as the page says", async () => {
-    const running = rig.start(["run", "x", "--ttl", "1h", ...sh("echo pid $$; exec cat")]);
+    const running = rig.start(["run", "x", "--ttl", "1h", ...sh("echo pid $$; exec sleep 60")]);
     const [, pid] = await running.until(/pid (\d+)/);
     const waiting = rig.start(["run", "x", ...sh("echo mine")]);
     running.signal("SIGKILL");

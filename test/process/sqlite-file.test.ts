@@ -1,7 +1,7 @@
 /** Files that cannot be used, a disk that is full, and processes that all make the same file at once. */
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findDriver } from "../../src/backends/sqlite/driver.ts";
@@ -48,6 +48,15 @@ describe("a file that cannot be used is refused", () => {
       saying("LOCK_UNSUPPORTED", file.path, "not a SQLite database", "another path"),
     );
     expect(readFileSync(file.path)).toEqual(content);
+  });
+
+  it("if it is a directory or a device, and nothing is made beside it", async () => {
+    const directory = join(file.folder, "directory");
+    mkdirSync(directory);
+    for (const path of [directory, "/dev/null"]) {
+      expect(await refused(path)).toEqual(saying("LOCK_UNSUPPORTED", path, "not a file", "another path"));
+    }
+    expect(readdirSync(file.folder)).toEqual(["directory"]);
   });
 
   it("if it belongs to another program, and is left as it was", async () => {

@@ -1,8 +1,9 @@
 /** The commands on ZooKeeper, by URL: plain, and over TLS with a certificate of our own. */
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeFolder, removeFolder } from "../../scripts/lib/for-tests.mjs";
 import { makeCertificates } from "../helpers/certificates.ts";
 import { tellCliStory } from "../helpers/cli-story.ts";
+import { CliRig } from "../helpers/cli.ts";
 import { givenOrStarted, secured } from "../helpers/zookeeper.ts";
 
 const doctor = /ZooKeeper 3\.\d+/;
@@ -32,3 +33,15 @@ describe("over TLS", () => {
     doctor,
   });
 });
+
+it("a server that nobody reaches is told, by every command", async () => {
+  const rig = new CliRig({ HOLDFAST_STORE: "zookeeper://127.0.0.1:1" });
+  const commands = [["ls"], ["show", "x"], ["doctor"], ["run", "x", "--", "true"]];
+  for (const ended of await Promise.all(commands.map((words) => rig.run(words)))) {
+    expect(ended.stderr).toMatch(
+      /^holdfast: the store zookeeper:\/\/127\.0\.0\.1:1 does not .*\n.*doctor.*\n$/,
+    );
+    expect(ended.code).toBe(69);
+  }
+  await rig.end();
+}, 30_000);

@@ -1,8 +1,18 @@
 /** Where the file is, whether it may be used, and how it is opened: everything is refused here, before anything is queued. */
-import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync, statfsSync } from "node:fs";
-import { homedir } from "node:os";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
+import { homedir, userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { invalid } from "../../core/errors.ts";
 import type { Database, Driver } from "./driver.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
 import type { Machine } from "./machine.ts";
@@ -15,7 +25,7 @@ import { applicationId, checkpointPages, pageSize, schema, schemaVersion } from 
 export function defaultPath(
   env: NodeJS.ProcessEnv = process.env,
   platform: NodeJS.Platform = process.platform,
-  home: string = homedir(),
+  home: string = homeOfUser(),
 ): string {
   const { XDG_STATE_HOME: state, LOCALAPPDATA: local } = env;
   const folders: Partial<Record<NodeJS.Platform, string>> = {
@@ -24,6 +34,20 @@ export function defaultPath(
   };
   const xdg = state?.startsWith("/") ? state : join(home, ".local", "state");
   return join(folders[platform] ?? xdg, "holdfast", "locks.db");
+}
+
+/** An empty HOME would make a path of it that depends on where a process runs. */
+function homeOfUser(): string {
+  return homedir() || userInfo().homedir;
+}
+
+/** The path that a URL names; undefined for the default. */
+export function pathOfUrl(url: string): string | undefined {
+  const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
+  if (path.startsWith("//"))
+    throw invalid("a URL of SQLite has no host: it looks like sqlite:/path or sqlite:path");
+  // Shells replace it in an assignment and not in an option: the two must not be two files.
+  return path.replace(/^~(?=\/|$)/, homeOfUser) || undefined;
 }
 
 /** Types of file systems of Linux on which SQLite's locks or its shared memory do not work between machines. */
@@ -70,6 +94,9 @@ export function prepareFile(path: string): string {
     accessSync(directory, constants.W_OK | constants.X_OK);
     const file = join(directory, basename(given));
     createFile(file);
+    if (!statSync(file).isFile()) {
+      throw refusal("LOCK_UNSUPPORTED", `the path ${given} is there and is not a file: give another path`);
+    }
     return realpathSync(file);
   } catch (error) {
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
@@ -80,6 +107,12 @@ export function prepareFile(path: string): string {
       error,
     );
   }
+}
+
+/** Tells one file from all others that there are, by whatever name; null if there is none. */
+export function identityOf(path: string): string | null {
+  const seen = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return seen === undefined ? null : `${seen.dev}:${seen.ino}`;
 }
 
 /** SQLite gives its other files the mode of this one. A file that is there is not opened: closing it would end its locks. */

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isGone, nameOfThisProcess } from "./machine.ts";
 
 /** What the hub tells the store. */
@@ -32,6 +32,9 @@ const bufferSize = 4096;
 
 /** How long a path of a socket may be, in bytes: systems differ between 104 and 108. */
 const longestAddress = 100;
+
+/** Where sockets are whose paths would be too long beside their file; a directory for each user. */
+const sharedFolder = "/tmp/holdfast-hubs-";
 
 /** The hub of this process for one file. */
 export class Hub {
@@ -61,7 +64,8 @@ export class Hub {
     this.#server.on("error", () => {});
     this.#server.unref();
     try {
-      makePrivate(this.#folder);
+      if (this.#folder.startsWith(sharedFolder)) makeOwn(this.#folder);
+      else makePrivate(this.#folder);
       removeStale(this.#folder);
       this.#server.listen(addressIn(this.#folder, this.name));
     } catch {
@@ -216,13 +220,24 @@ function folderFor(file: string, name: string): string {
   const beside = `${file}-hubs`;
   if (process.platform === "win32" || Buffer.byteLength(join(beside, name)) <= longestAddress) return beside;
   const digest = createHash("sha256").update(file).digest("hex").slice(0, 24);
-  return join("/tmp", `holdfast-hubs-${process.getuid?.() ?? 0}`, digest);
+  return join(`${sharedFolder}${process.getuid?.() ?? 0}`, digest);
 }
 
 function addressIn(folder: string, name: string): string {
   return process.platform === "win32"
     ? `\\\\.\\pipe\\${folder.replace(/[\\/:]/g, "-")}-${name}`
     : join(folder, name);
+}
+
+/**
+ * Makes a directory, and the one it is in, where everybody may make one: somebody else who had been first could put sockets
+ * of their own there, and say to waiters that it is their turn.
+ */
+export function makeOwn(folder: string): void {
+  for (const each of [dirname(folder), folder]) {
+    makePrivate(each);
+    if (lstatSync(each).uid !== process.getuid?.()) throw new Error(`${each} belongs to somebody else`);
+  }
 }
 
 /** Makes a directory that only this user can use; refuses one that belongs to somebody else. */

@@ -2,12 +2,14 @@
 import { invalid } from "../../core/errors.ts";
 import { SqliteBackend } from "./backend.ts";
 import { type Driver, type DriverName, findDriver } from "./driver.ts";
-import { defaultPath, openFile, prepareFile } from "./file.ts";
+import { defaultPath, identityOf, openFile, prepareFile } from "./file.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { SqliteStore } from "./store.ts";
 
 export { SqliteBackend, sqliteTraits } from "./backend.ts";
 export type { DriverName } from "./driver.ts";
+/** @internal For connect. */
+export { pathOfUrl } from "./file.ts";
 
 /** Options of sqliteBackend. */
 export interface SqliteOptions {
@@ -34,8 +36,8 @@ interface Shared {
   clients: number;
 }
 
-/** The files that this thread has open: one connection each, whatever the number of clients. */
-const shared = new Map<string, Shared>();
+/** The files that this thread has open, by what tells them apart: one connection each, whatever the number of clients. */
+const shared = new Map<string | null, Shared>();
 
 /** A client of a file. Rejects with a LockError that says what to do if the file cannot be used. */
 export async function sqliteBackend(options: SqliteOptions = {}): Promise<SqliteBackend> {
@@ -47,10 +49,11 @@ export async function open(options: SqliteOptions, machine: Machine): Promise<Sq
   const { patienceMs = 5_000 } = options;
   const driver = findDriver(options.driver);
   const path = prepareFile(options.path ?? defaultPath());
-  const used = shared.get(path) ?? {
+  const file = identityOf(path);
+  const used = shared.get(file) ?? {
     driver,
     store: openFile(path, driver, machine, patienceMs).then(
-      (db) => new SqliteStore(path, driver.name, db, machine, patienceMs),
+      (db) => new SqliteStore(path, file, driver.name, db, machine, patienceMs),
     ),
     clients: 0,
   };
@@ -58,18 +61,18 @@ export async function open(options: SqliteOptions, machine: Machine): Promise<Sq
   if (used.driver.name !== driver.name) {
     throw invalid(`the file ${path} is open in this process by ${used.driver.name}, not ${driver.name}`);
   }
-  shared.set(path, used);
+  shared.set(file, used);
   used.clients += 1;
   const leave = async (): Promise<void> => {
     used.clients -= 1;
     if (used.clients > 0) return;
-    if (shared.get(path) === used) shared.delete(path);
+    if (shared.get(file) === used) shared.delete(file);
     await (await used.store).close();
   };
   try {
     return new SqliteBackend(await used.store, leave);
   } catch (error) {
-    if (shared.get(path) === used) shared.delete(path);
+    if (shared.get(file) === used) shared.delete(file);
     throw error;
   }
 }

@@ -5,7 +5,8 @@
 import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
 import type { Database } from "./driver.ts";
 import { examineFile } from "./examine.ts";
-import { failureOf, isBusy } from "./failure.ts";
+import { failureOf, isBusy, refusal } from "./failure.ts";
+import { identityOf } from "./file.ts";
 import { Hub } from "./hub.ts";
 import { Ledger } from "./ledger.ts";
 import { isGone, type Machine } from "./machine.ts";
@@ -19,12 +20,16 @@ import { type StoreClient, type Watch, Watches } from "./watches.ts";
 /** How often entries are looked for that nobody renewed and nobody asked about. */
 const sweepMs = 60_000;
 
+/** How old what is known about the path may be when a lock is asked for, in milliseconds. */
+const pathMs = 50;
+
 /** How often an append takes out what is dead ahead of it, and looks again, before it says what it sees. */
 const cleaningTries = 3;
 
 /** The queues of one file. */
 export class SqliteStore {
   readonly #path: string;
+  readonly #file: string | null;
   readonly #db: Database;
   readonly #machine: Machine;
   readonly #driver: string;
@@ -37,9 +42,21 @@ export class SqliteStore {
   readonly #clients = new Map<number, StoreClient>();
   readonly #sweeper: NodeJS.Timeout;
   #lastSlot = 0;
+  #pathSeenAt = 0;
+  /** What was last seen of the path. */
+  #replaced = false;
 
-  constructor(path: string, driver: string, db: Database, machine: Machine, patienceMs: number) {
+  /** @param file what tells the file from others, at the time when it was opened */
+  constructor(
+    path: string,
+    file: string | null,
+    driver: string,
+    db: Database,
+    machine: Machine,
+    patienceMs: number,
+  ) {
     this.#path = path;
+    this.#file = file;
     this.#driver = driver;
     this.#db = db;
     this.#machine = machine;
@@ -85,6 +102,7 @@ export class SqliteStore {
   }
 
   append(queue: string, asked: NewEntry, slot: number): Answer<Snapshot | null> {
+    if (performance.now() - this.#pathSeenAt > pathMs) this.#assertThere();
     this.#hub.start();
     const owner = { process: this.#hub.name, slot };
     return this.#turns.take(() => {
@@ -109,6 +127,8 @@ export class SqliteStore {
   }
 
   renew(renewals: readonly Renewal[]): Answer<readonly Renewed[]> {
+    // Whoever comes now uses another file, and is not kept out by these any more.
+    if (!this.#isThere()) return renewals.map(() => ({ outcome: "gone" }));
     return this.#turns.take(() =>
       this.#transactions.run(() => renewals.map((renewal) => this.#ledger.renew(renewal))),
     );
@@ -116,8 +136,9 @@ export class SqliteStore {
 
   remove(queue: string, id: string, evict: boolean, seq?: bigint): Answer<boolean> {
     return this.#turns.take(() => {
-      if (!evict && seq !== undefined && this.#removeAlone(queue, seq)) return true;
-      return this.#transactions.run(() => this.#ledger.remove(queue, id, evict, seq));
+      if (!evict && seq !== undefined && this.#removeAlone(queue, seq)) return !this.#replaced;
+      // Out of a file that is not used any more it is taken, too, so that nobody waits for it there.
+      return this.#transactions.run(() => this.#ledger.remove(queue, id, evict, seq)) && !this.#replaced;
     });
   }
 
@@ -132,6 +153,7 @@ export class SqliteStore {
 
   /** The live entries of a queue, after taking out those that have expired or whose process has ended. */
   list(queue: string): Answer<readonly Entry[]> {
+    this.#assertThere();
     return this.#turns.take(() => {
       const read = (): readonly ReturnType<typeof standingOf>[] =>
         this.#transactions.direct(() => this.#statements.all.all(queue)).map(standingOf);
@@ -152,6 +174,7 @@ export class SqliteStore {
   }
 
   queues(prefix: string): Answer<readonly string[]> {
+    this.#assertThere();
     return this.#turns.take(() => {
       this.#sweep();
       const rows = this.#transactions.direct(() => this.#statements.queues.all());
@@ -202,6 +225,19 @@ export class SqliteStore {
     const weight = Number(ahead.get(queue, self.seq)?.weight ?? 0);
     if (weight + self.weight <= (self.permits ?? 0)) return null;
     return processesAhead.all(queue, self.seq).map(({ process }) => process);
+  }
+
+  /** Whether the path still leads to the file that is open here. */
+  #isThere(): boolean {
+    this.#replaced = identityOf(this.#path) !== this.#file;
+    if (!this.#replaced) this.#pathSeenAt = performance.now();
+    return !this.#replaced;
+  }
+
+  #assertThere(): void {
+    if (this.#isThere()) return;
+    const text = `the file ${this.#path} was deleted or replaced while it was in use: connect again, to the new one`;
+    throw refusal("LOCK_UNAVAILABLE", text);
   }
 
   // Other processes.

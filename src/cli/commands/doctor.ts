@@ -16,7 +16,7 @@ export const doctor: Command = {
   usage: "[options]",
   takes: { names: [], least: 0 },
   about: [
-    "Changes nothing. Each finding is ok, a warning (a promise may break) or a problem (a promise does not hold now), with what to do. Ends with 1 if there is a problem.",
+    "Changes nothing, but that a SQLite file that is missing is made. Each finding is ok, a warning (a promise may break) or a problem (a promise does not hold now), with what to do. Ends with 1 if there is a problem.",
   ],
   options: {},
   examples: [

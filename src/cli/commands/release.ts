@@ -87,6 +87,7 @@ async function choose(
 async function agreed({ output }: Call, view: QueueView, chosen: readonly Entry[]): Promise<boolean> {
   for (const line of entryLines(view, chosen, output)) output.line(line);
   const whom = chosen.length === 1 ? "it" : `these ${chosen.length}`;
+  await output.written();
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-C and the end of the input are a no, too.
   const closed = new Promise<string>((resolve) => asking.once("close", () => resolve("")));

@@ -23,6 +23,8 @@ const releaseMs = 5_000;
 const lostReleaseMs = 500;
 /** How long giving up a place in the queue may take. */
 const closeMs = 2_000;
+/** How long a line about the grant may take to be written before the command starts without it. */
+const eventMs = 100;
 /** How long somebody at a terminal waits before being told for whom. */
 const patienceMs = 1_000;
 
@@ -104,9 +106,11 @@ async function runOn(call: Call, wish: RunWish, signals: Signals): Promise<Outco
   let closeWithinMs = closeMs;
   try {
     const lock = await take(manager, backend, call, wish, signals.interrupted);
+    call.output.event({ event: "granted", name: lock.name, token: lock.toJSON().token });
+    // Before anything that the command writes, unless nobody reads.
+    await within(eventMs, call.output.written());
     // Closing gives it back.
     signals.interrupted.throwIfAborted();
-    call.output.event({ event: "granted", name: lock.name, token: lock.toJSON().token });
     return await runWith(lock, call, wish, signals);
   } catch (error) {
     if (error instanceof Failure && error.shown.exitCode === exitCodes.lost) closeWithinMs = lostReleaseMs;

@@ -14,6 +14,8 @@ import { listing } from "./ls.ts";
 
 /** How long a store may take to answer before people are told. */
 const answerMs = 3_000;
+/** A timer of more than about 25 days would go off at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 export const watch: Command = {
   name: "watch",
@@ -110,7 +112,7 @@ function pause(ms: number, ended: AbortSignal): Promise<void> {
       ended.removeEventListener("abort", wake);
       resolve();
     };
-    const timer = setTimeout(wake, ms);
+    const timer = setTimeout(wake, Math.min(ms, longestTimerMs));
     ended.addEventListener("abort", wake);
   });
 }

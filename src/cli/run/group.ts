@@ -27,6 +27,8 @@ export class ProcessGroup {
   /** Starts a command that inherits stdin, stdout and stderr. Rejects as a shell would: not found, or not executable. */
   static start(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<ProcessGroup> {
     return new Promise((resolve, reject) => {
+      // What shells say of it; spawn takes it for a mistake of the caller.
+      if (command === "") return reject(new Failure("command-not-found", { command: '""' }));
       const child = spawn(command, args, { detached: true, stdio: "inherit", env });
       child.on("error", (error) => reject(startFailure(command, error)));
       // Its end is listened for before anything else can happen.

@@ -1,4 +1,6 @@
 /** What `holdfast run` is asked for: its options, checked before anything is queued. */
+import { isUtf8 } from "node:buffer";
+import { existsSync, readFileSync } from "node:fs";
 import { durationMs, showMs } from "../../core/duration.ts";
 import { checkMetadata, checkName } from "../../core/names.ts";
 import type { Call } from "../command.ts";
@@ -28,6 +30,7 @@ const longestDefaultGraceMs = 10_000;
 /** Reads the options of a call. Throws what the core throws on values that are not allowed. */
 export function runWish(call: Call): RunWish {
   const { given, positionals } = call;
+  checkBytes([...positionals, ...call.rest]);
   if (given.flag("if-available") && given.value("wait") !== undefined) {
     throw new Failure("options-exclude", { one: "--if-available", other: "--wait" });
   }
@@ -48,6 +51,15 @@ export function runWish(call: Call): RunWish {
       reserveMs: reserveOf(Math.min(ttlMs, maxHoldMs ?? ttlMs)),
     },
   };
+}
+
+/** Node reads what is no UTF-8 as U+FFFD: the command would get another argument, and two names would become one. */
+function checkBytes(words: readonly string[]): void {
+  const line = "/proc/self/cmdline";
+  if (!words.some((word) => word.includes("\ufffd")) || !existsSync(line) || isUtf8(readFileSync(line)))
+    return;
+  const reason = "an argument is not UTF-8, and could not be handed on as it is";
+  throw new Failure("value-refused", { reason, command: "run" });
 }
 
 /** A twentieth of what there is, within bounds: timers are late and dying takes its time on a busy machine. */
