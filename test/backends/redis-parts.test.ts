@@ -263,6 +263,7 @@ class HandLink implements Link {
   listen(): never {
     throw new Error("nobody listens");
   }
+  seek(): void {}
   reconnect(): void {
     this.reconnects += 1;
   }

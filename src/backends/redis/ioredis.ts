@@ -1,7 +1,16 @@
 /** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
 import { invalid } from "../../core/errors.ts";
 import { slotOf } from "./keys.ts";
-import { can, isObject, type Link, type Listener, type Listening, property, type Word } from "./link.ts";
+import {
+  can,
+  isFunction,
+  isObject,
+  type Link,
+  type Listener,
+  type Listening,
+  property,
+  type Word,
+} from "./link.ts";
 
 /** What is used of an ioredis client. */
 export interface IoredisClient {
@@ -24,6 +33,8 @@ export const ownIoredisOptions: Readonly<Record<string, unknown>> = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
+  // A server that stands still does not end the connection that is given up.
+  disconnectTimeout: 50,
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
 };
 
@@ -42,6 +53,11 @@ export function isIoredis(client: object): client is IoredisClient {
   return (
     typeof property(client, "status") === "string" && can(client, "call", "duplicate", "disconnect", "on")
   );
+}
+
+/** One that is being given up is called ready until its connection has ended, but takes nothing. */
+function isUp(client: IoredisClient): boolean {
+  return client.status === "ready" && property(client, "stream", "writable") !== false;
 }
 
 function isCluster(client: IoredisClient): client is IoredisCluster {
@@ -95,6 +111,10 @@ export class IoredisLink implements Link {
   readonly #connectAll = (): void => {
     for (const node of this.#nodes()) this.#connect(node);
   };
+  /** One of ours that was given up while it asked its Sentinels has ended: it begins anew. */
+  readonly #onEnd = (): void => {
+    if (this.#onReady !== null) this.#client.connect().catch(this.#onError);
+  };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
 
@@ -115,7 +135,7 @@ export class IoredisLink implements Link {
   }
 
   get isReady(): boolean {
-    return this.#client.status === "ready";
+    return isUp(this.#client);
   }
 
   /** A node of a cluster takes nothing until it is connected. */
@@ -123,7 +143,12 @@ export class IoredisLink implements Link {
     if (!this.isReady || !this.cluster) return this.isReady;
     const node = this.#nodeAt(slotOf(key));
     if (node?.status === "wait") node.connect().catch(this.#onError);
-    return node?.status === "ready";
+    return node !== undefined && isUp(node);
+  }
+
+  seek(): void {
+    const refresh = property(this.#client, "refreshSlotsCache");
+    if (this.isReady && isFunction(refresh)) Reflect.apply(refresh, this.#client, [() => {}]);
   }
 
   start(onReady: () => void, onDown: () => void = () => {}): void {
@@ -136,7 +161,10 @@ export class IoredisLink implements Link {
       this.#client.on("+node", this.#onNode);
       for (const node of this.#nodes()) this.#onNode(node);
     }
-    if (this.#ours) this.#client.on("error", this.#onError);
+    if (this.#ours) {
+      this.#client.on("error", this.#onError);
+      this.#client.on("end", this.#onEnd);
+    }
     if (this.#client.status !== "wait") return;
     this.#client.connect().catch(this.#onError);
   }

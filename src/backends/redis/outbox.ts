@@ -28,6 +28,9 @@ const digest: string = createHash("sha1").update(callsScript).digest("hex");
  */
 const mostWork = 320;
 
+/** How often a cluster is asked where a slot is whose node takes nothing, in milliseconds. */
+const seekEveryMs = 250;
+
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;
 
@@ -52,6 +55,7 @@ export class Outbox {
   #held = true;
   #closed = false;
   #timer: Timer | null = null;
+  #seeking: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
   #gaveUpAt: number = Number.NEGATIVE_INFINITY;
@@ -128,10 +132,20 @@ export class Outbox {
         } else {
           this.#waiting.push(batch);
           this.#waitingCalls += batch.takers.length;
+          this.#seek();
         }
       }
     }
     for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
+  }
+
+  /** Asks where the slots are of what cannot be sent, now and then, and tries again. */
+  #seek(): void {
+    this.#seeking ??= this.#clock.after(seekEveryMs, () => {
+      this.#seeking = null;
+      for (const slot of new Set(this.#waiting.map((batch) => batch.slot))) this.#link.seek(slot);
+      this.flush();
+    });
   }
 
   #failWaiting(): void {
@@ -265,6 +279,8 @@ export class Outbox {
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // Nothing has come since it was sent: the connection may be dead without knowing it.
       if (this.#lastAnswerAt < batch.sentAt) this.#giveUp(batch);
+      // Only its node may be.
+      else if (this.#link.cluster) this.#link.seek(batch.slot);
       batch.fail(notAnswered(this.#deadlineMs));
     }
     this.#sendMissed();
@@ -274,6 +290,7 @@ export class Outbox {
   /** Fails all that is under way. */
   close(): void {
     this.#closed = true;
+    this.#seeking?.cancel();
     this.#timer?.cancel();
     this.#timer = null;
     const all = [...this.#sent, ...this.#missed, ...this.#waiting, ...this.#open.values()];
