@@ -293,6 +293,36 @@ describe.each(libraries)("with %s", (library) => {
     expect(await lock.release()).toBe("released");
   });
 
+  it("no memory left: whoever has a lock, or waits for one, keeps its place", async () => {
+    const { port } = await server();
+    const backend = redisBackend({ url: `redis://127.0.0.1:${port}?client=${library}`, deadlineMs: 5_000 });
+    ends.push(() => backend.close());
+    const owner = { client: "c", host: "h", pid: 1 };
+    const places = [
+      ["alone", "a", "write", undefined],
+      ["wanted", "b", "write", undefined],
+      ["wanted", "c", "write", undefined],
+      ["read", "d", "read", undefined],
+      ["read", "e", "read", undefined],
+      ["permits", "f", "write", 1],
+      ["permits", "g", "write", 1],
+    ] as const;
+    const renewals = await Promise.all(
+      places.map(async ([queue, id, mode, permits]) => {
+        const entry = { id, owner, mode, weight: 1, permits, ttlMs: 60_000 };
+        return { queue, id, seq: (await backend.append(queue, entry))?.self.seq ?? 0n, ttlMs: 90_000 };
+      }),
+    );
+    await ask(port, "config", "set", "maxmemory", "1");
+    // One by one: in a script nothing is refused after its first write.
+    for (const renewal of renewals) {
+      const [answer] = await backend.renew([renewal]);
+      expect(answer, `${renewal.queue} ${renewal.id}`).toEqual({ outcome: "renewed", expiresInMs: 90_000 });
+    }
+    for (const { queue, id } of renewals) expect(await backend.remove(queue, id)).toBe(true);
+    expect(await noKeys(port)).toBe(true);
+  });
+
   it("one lock whose key is somebody else's fails alone", async () => {
     const { port } = await server();
     const locks = locksAt(port, library);
