@@ -1,7 +1,9 @@
 /** The Redis backend while its server fails: typed errors, no wrong grant, nothing left behind; with real servers and both libraries. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis-5";
 import { afterEach, describe, expect, it } from "vitest";
 import { ask, startProxy, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { redisBackend } from "../../src/backends/redis/index.ts";
@@ -529,5 +531,19 @@ describe("connect", () => {
     }
     const prefixed = new Redis(1, "127.0.0.1", { ...safeIoredis, keyPrefix: "x:", lazyConnect: true });
     expect(() => redisBackend({ client: prefixed })).toThrow(/keyPrefix/);
+  });
+
+  it("says of a handed-in client that listens on channels that it takes nothing else", async () => {
+    const { port } = await server();
+    const client = new Redis5(port, safeIoredis);
+    ends.push(async () => client.disconnect());
+    await once(client, "ready");
+    await client.subscribe("news");
+    const locks = new LockManager(redisBackend({ client }));
+    ends.push(() => locks.close());
+    await expect(locks.acquire("a")).rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringMatching(/listens on channels .* client\.duplicate\(\)/),
+    });
   });
 });

@@ -24,7 +24,7 @@ export interface IoredisClient {
 }
 
 interface IoredisCluster extends IoredisClient {
-  nodes(role: "master"): readonly IoredisClient[];
+  nodes(role: "all" | "master"): readonly IoredisClient[];
 }
 
 /** Options of a connection of our own: nothing is queued while it is down, and nothing is sent twice. */
@@ -103,9 +103,12 @@ export class IoredisLink implements Link {
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
+  readonly #onNodeReady = (): void => {
+    if (this.isReady) this.#onReady?.();
+  };
   readonly #onNode = (node: unknown): void => {
     if (!isObject(node) || !isIoredis(node)) return;
-    node.on("ready", () => this.isReady && this.#onReady?.());
+    node.on("ready", this.#onNodeReady);
     if (this.isReady) this.#connect(node);
   };
   readonly #connectAll = (): void => {
@@ -233,6 +236,8 @@ export class IoredisLink implements Link {
     if (this.#onDown !== null) this.#client.off("close", this.#onDown);
     this.#client.off("ready", this.#connectAll);
     this.#client.off("+node", this.#onNode);
+    if (isCluster(this.#client))
+      for (const node of this.#client.nodes("all")) node.off("ready", this.#onNodeReady);
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
   }

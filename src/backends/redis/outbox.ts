@@ -10,6 +10,7 @@ import {
   closed,
   failureOf,
   isScriptMissing,
+  isUnsent,
   notAnswered,
   notConnected,
   notReplicated,
@@ -127,16 +128,18 @@ export class Outbox {
       this.#waiting = [];
       this.#waitingCalls = 0;
       for (const batch of batches) {
-        if (this.#link.canSend(batch.key)) {
-          this.#send(batch, false);
-        } else {
-          this.#waiting.push(batch);
-          this.#waitingCalls += batch.takers.length;
-          this.#seek();
-        }
+        if (this.#link.canSend(batch.key)) this.#send(batch, false);
+        else this.#keep(batch);
       }
     }
     for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
+  }
+
+  /** Keeps what cannot be sent now. */
+  #keep(batch: Batch): void {
+    this.#waiting.push(batch);
+    this.#waitingCalls += batch.takers.length;
+    this.#seek();
   }
 
   /** Asks where the slots are of what cannot be sent, now and then, and tries again. */
@@ -221,6 +224,11 @@ export class Outbox {
       return this.#sendMissed();
     }
     this.#sendMissed();
+    // On a cluster, the connection to one node may end in between.
+    if (isUnsent(error) && !batch.over) {
+      this.#keep(batch);
+      return this.#wakeAt(batch.dueAt);
+    }
     const failure = sentFailure(error);
     if (failure.message.includes("READONLY")) this.#giveUp(batch);
     batch.fail(failure);
