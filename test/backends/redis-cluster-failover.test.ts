@@ -101,4 +101,26 @@ describe("a primary of a cluster", () => {
     },
     90_000,
   );
+
+  it.each(["ioredis", "redis"])(
+    "that stands still when a client comes: locks of the others can be had, with %s",
+    async (library) => {
+      const { servers } = await startCluster();
+      onTestFinished(async () => {
+        await Promise.all(servers.map(({ server }) => server.remove()));
+      });
+      servers[0]?.server.pause();
+      const url = `${urlOf(servers.map(({ port }) => port))}?client=${library}`;
+      // Which node is asked first is chance.
+      for (let turn = 0; turn < 8; turn++) {
+        const locks = new LockManager(redisBackend({ url, deadlineMs: 8_000 }));
+        try {
+          await (await locks.acquire(elsewhere ?? "")).release();
+        } finally {
+          await locks.close();
+        }
+      }
+    },
+    90_000,
+  );
 });

@@ -44,7 +44,8 @@ export const ownIoredisClusterOptions: Readonly<Record<string, unknown>> = {
   enableOfflineQueue: false,
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  slotsRefreshTimeout: 3_000,
+  // It asks any node, and waits for one that stands still.
+  enableReadyCheck: false,
   clusterRetryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
 };
 

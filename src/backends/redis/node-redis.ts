@@ -138,8 +138,11 @@ export class NodeRedisLink implements Link {
   canSend(key: string): boolean {
     if (!this.isReady || !this.cluster) return this.isReady;
     const master = property(this.#client, "slots", String(slotOf(key)), "master");
-    // One that has not been made yet connects when it is needed.
-    return isObject(master) && property(master, "client", "isReady") !== false;
+    // One that has not been connected yet is when it is needed.
+    return (
+      isObject(master) &&
+      (property(master, "client", "isReady") !== false || property(master, "connectPromise") !== undefined)
+    );
   }
 
   /** The library asks by itself only when a node says that a slot has moved, which one that is away does not. */

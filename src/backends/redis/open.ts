@@ -60,7 +60,9 @@ function ioredis(module: object, address: RedisAddress, deadlineMs: number): Lin
   let client: unknown;
   if (kind === "cluster") {
     const redisOptions = { ...ownIoredisOptions, ...login };
-    client = construct(module, "Cluster", [[...hosts], { ...ownIoredisClusterOptions, redisOptions }]);
+    const slotsRefreshTimeout = shareOf(deadlineMs, hosts.length);
+    const own = { ...ownIoredisClusterOptions, slotsRefreshTimeout, redisOptions };
+    client = construct(module, "Cluster", [[...hosts], own]);
   } else {
     const where =
       kind === "server"
@@ -109,7 +111,8 @@ function nodeRedis(module: object, address: RedisAddress, deadlineMs: number): L
     // Of these one is asked who has which slot, then the next: one that stands still is given up.
     const socketTimeout = shareOf(deadlineMs, hosts.length);
     const rootNodes = hosts.map((host) => ({ socket: { ...host, socketTimeout } }));
-    client = call(module, "createCluster", { rootNodes, defaults: own });
+    // Each node is connected when it is needed: otherwise all would wait for one that stands still.
+    client = call(module, "createCluster", { rootNodes, defaults: own, minimizeConnections: true });
   }
   if (!isObject(client) || !isNodeRedis(client)) throw invalid("this version of node-redis is not known");
   return new NodeRedisLink(client, true);
