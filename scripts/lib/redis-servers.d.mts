@@ -50,5 +50,9 @@ export function startSentinel(options?: {
   replicas?: number;
   sentinels?: number;
 }): Promise<{ name: string; servers: readonly Started[]; sentinels: readonly Started[] }>;
-export function startCluster(options?: { nodes?: number }): Promise<{ servers: readonly Started[] }>;
+export function startCluster(options?: {
+  nodes?: number;
+  replicas?: 0 | 1;
+  nodeTimeoutMs?: number;
+}): Promise<{ servers: readonly Started[] }>;
 export function startProxy(targetPort: number): Promise<Proxy>;

@@ -68,6 +68,39 @@ it.each([
   60_000,
 );
 
+it.each([
+  { version: 5, Client: Cluster5 },
+  { version: 6, Client: Cluster },
+])(
+  "a client of ioredis $version that is handed in again and again gathers no listeners",
+  async ({ Client }) => {
+    const client = new Client([{ host: "127.0.0.1", port: cluster.ports[0] ?? 0 }], {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      retryDelayOnFailover: 0,
+      redisOptions: { autoResendUnfulfilledCommands: false },
+    });
+    client.on("error", () => {});
+    const listeners = (): number[] =>
+      [client, ...client.nodes("all")].flatMap((each) =>
+        ["ready", "close", "end", "+node"].map((event) => each.listenerCount(event)),
+      );
+    try {
+      const counts: number[][] = [];
+      for (let turn = 0; turn < 3; turn++) {
+        const backend = redisBackend({ client, prefix: "again:", deadlineMs: 30_000 });
+        await backend.list("any");
+        await backend.close();
+        counts.push(listeners());
+      }
+      expect(counts[2]).toEqual(counts[1]);
+    } finally {
+      client.disconnect();
+    }
+  },
+  60_000,
+);
+
 describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (library) => {
   it("moves the queue of a lock while it is fought for, and nobody holds twice", async () => {
     const prefix = `move-${library}:`;

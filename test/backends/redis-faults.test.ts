@@ -1,7 +1,9 @@
 /** The Redis backend while its server fails: typed errors, no wrong grant, nothing left behind; with real servers and both libraries. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis-5";
 import { afterEach, describe, expect, it } from "vitest";
 import { ask, startProxy, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { redisBackend } from "../../src/backends/redis/index.ts";
@@ -293,6 +295,36 @@ describe.each(libraries)("with %s", (library) => {
     expect(await lock.release()).toBe("released");
   });
 
+  it("no memory left: whoever has a lock, or waits for one, keeps its place", async () => {
+    const { port } = await server();
+    const backend = redisBackend({ url: `redis://127.0.0.1:${port}?client=${library}`, deadlineMs: 5_000 });
+    ends.push(() => backend.close());
+    const owner = { client: "c", host: "h", pid: 1 };
+    const places = [
+      ["alone", "a", "write", undefined],
+      ["wanted", "b", "write", undefined],
+      ["wanted", "c", "write", undefined],
+      ["read", "d", "read", undefined],
+      ["read", "e", "read", undefined],
+      ["permits", "f", "write", 1],
+      ["permits", "g", "write", 1],
+    ] as const;
+    const renewals = await Promise.all(
+      places.map(async ([queue, id, mode, permits]) => {
+        const entry = { id, owner, mode, weight: 1, permits, ttlMs: 60_000 };
+        return { queue, id, seq: (await backend.append(queue, entry))?.self.seq ?? 0n, ttlMs: 90_000 };
+      }),
+    );
+    await ask(port, "config", "set", "maxmemory", "1");
+    // One by one: in a script nothing is refused after its first write.
+    for (const renewal of renewals) {
+      const [answer] = await backend.renew([renewal]);
+      expect(answer, `${renewal.queue} ${renewal.id}`).toEqual({ outcome: "renewed", expiresInMs: 90_000 });
+    }
+    for (const { queue, id } of renewals) expect(await backend.remove(queue, id)).toBe(true);
+    expect(await noKeys(port)).toBe(true);
+  });
+
   it("one lock whose key is somebody else's fails alone", async () => {
     const { port } = await server();
     const locks = locksAt(port, library);
@@ -499,5 +531,19 @@ describe("connect", () => {
     }
     const prefixed = new Redis(1, "127.0.0.1", { ...safeIoredis, keyPrefix: "x:", lazyConnect: true });
     expect(() => redisBackend({ client: prefixed })).toThrow(/keyPrefix/);
+  });
+
+  it("says of a handed-in client that listens on channels that it takes nothing else", async () => {
+    const { port } = await server();
+    const client = new Redis5(port, safeIoredis);
+    ends.push(async () => client.disconnect());
+    await once(client, "ready");
+    await client.subscribe("news");
+    const locks = new LockManager(redisBackend({ client }));
+    ends.push(() => locks.close());
+    await expect(locks.acquire("a")).rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringMatching(/listens on channels .* client\.duplicate\(\)/),
+    });
   });
 });

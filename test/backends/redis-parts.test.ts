@@ -166,6 +166,8 @@ describe("a URL", () => {
     "redis+sentinel://h",
     "redis://h?timeout=1",
     "redis://h:secret:1",
+    "redis://user:%secret@h",
+    "redis+sentinel://h/%",
   ])("that is wrong is refused without showing it: %s", (url) => {
     expect(() => readRedisUrl(url)).toThrow(TypeError);
     expect(() => readRedisUrl(url)).not.toThrow(/secret|99999/);
@@ -263,6 +265,7 @@ class HandLink implements Link {
   listen(): never {
     throw new Error("nobody listens");
   }
+  seek(): void {}
   reconnect(): void {
     this.reconnects += 1;
   }
@@ -439,6 +442,27 @@ describe("the outbox", () => {
     await settle();
     expect(said).toEqual(["a 1", "b 1", "c 1"]);
   });
+
+  it.each(["The client is offline", "Stream isn't writeable and enableOfflineQueue options is false"])(
+    "sends what a library did not send when there is a connection: %s",
+    async (text) => {
+      const { link, clock, said, remove } = setUp();
+      for (const id of ["a", "b"]) {
+        remove(id);
+        await settle();
+      }
+      for (const { fail } of link.sent) fail(new Error(text));
+      await settle();
+      expect([said, link.sent.length]).toEqual([[], 2]);
+      await clock.advance(250);
+      expect(link.sent.slice(2).map(({ args }) => args.at(-1))).toEqual(["da\0", "db\0"]);
+      link.sent[2]?.answer(["1", "0", 1]);
+      link.sent[3]?.fail(new Error(text));
+      link.isReady = false;
+      await clock.advance(750);
+      expect(said).toEqual(["a 1", "b LOCK_UNAVAILABLE"]);
+    },
+  );
 
   it("sends an append once more that the server called late although it was not", async () => {
     const { link, said, append, remove } = setUp();

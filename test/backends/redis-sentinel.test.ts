@@ -1,7 +1,7 @@
 /** The Redis backend on a primary with a replica, watched by a Sentinel. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ask, startSentinel } from "../../scripts/lib/redis-servers.mjs";
 import { redisBackend } from "../../src/backends/redis/index.ts";
 import { LockManager } from "../../src/core/manager.ts";
@@ -95,5 +95,61 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
     expect(wrong).toBe(0);
     expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
     expect(failed).toBeLessThan(50);
+  }, 90_000);
+});
+
+describe.each(["ioredis", "redis"] as const)("servers that stand still, with %s", (library) => {
+  async function startPair(sentinels: number): Promise<Awaited<ReturnType<typeof startSentinel>>> {
+    const pair = await startSentinel({ sentinels });
+    onTestFinished(async () => {
+      const all = [...pair.sentinels, ...pair.servers];
+      await Promise.all(all.map(({ server }) => server.remove()));
+    });
+    return pair;
+  }
+
+  function locksOf(pair: Awaited<ReturnType<typeof startSentinel>>): LockManager {
+    const address = pair.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    const at = `redis+sentinel://${address}/${pair.name}?client=${library}`;
+    const locks = new LockManager(redisBackend({ url: at, deadlineMs: 3_000 }));
+    onTestFinished(() => locks.close());
+    return locks;
+  }
+
+  /** Asks again and again, as a caller would. */
+  async function acquired(locks: LockManager, withinMs: number): Promise<void> {
+    const end = performance.now() + withinMs;
+    for (;;) {
+      try {
+        return void (await (await locks.acquire("a")).release());
+      } catch (error) {
+        if (performance.now() > end) throw error;
+      }
+    }
+  }
+
+  it("one of the Sentinels: the next one is asked", async () => {
+    const pair = await startPair(2);
+    pair.sentinels[0]?.server.pause();
+    await acquired(locksOf(pair), 10_000);
+  }, 60_000);
+
+  it("all Sentinels, for longer than a deadline: found when they go on", async () => {
+    const pair = await startPair(1);
+    pair.sentinels[0]?.server.pause();
+    const locks = locksOf(pair);
+    for (let turn = 0; turn < 2; turn++)
+      await expect(locks.acquire("a")).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    pair.sentinels[0]?.server.resume();
+    await acquired(locks, 10_000);
+  }, 60_000);
+
+  it("the primary: its successor is found, although it never ends a connection", async () => {
+    const pair = await startPair(1);
+    const locks = locksOf(pair);
+    await acquired(locks, 10_000);
+    pair.servers[0]?.server.pause();
+    await acquired(locks, 40_000);
+    expect(await ask(pair.servers[1]?.port ?? 0, "role")).toMatch(/^master/);
   }, 90_000);
 });

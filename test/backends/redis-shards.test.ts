@@ -64,6 +64,7 @@ class HandCluster implements Link {
       },
     };
   }
+  seek(): void {}
   reconnect(): void {}
   async close(): Promise<void> {}
 

@@ -75,6 +75,7 @@ export class HandNode implements Link {
   listen(): never {
     throw new Error("nobody can listen here");
   }
+  seek(): void {}
   reconnect(): void {}
   async close(): Promise<void> {}
 

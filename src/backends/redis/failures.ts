@@ -11,7 +11,7 @@ const refusals: Readonly<Record<string, string>> = {
   NOAUTH: "the server wants a password: give it in the URL or to the client",
   WRONGPASS: "user or password is wrong: look at the URL or at the client's options",
   NOPERM: "the user may not do this: docs/backends/redis.md has the ACL line that it needs",
-  OOM: "the server has reached maxmemory: give it more, or free some; releases still work",
+  OOM: "the server has reached maxmemory: give it more, or free some; renewals and releases still work",
   BUSY: "the server is busy with somebody's script: wait, or end that with SCRIPT KILL",
   CLUSTERDOWN: "the cluster does not serve all slots: look at CLUSTER INFO",
   MOVED: "the slot has moved and the client has not followed: look at the cluster's topology",
@@ -21,6 +21,9 @@ const refusals: Readonly<Record<string, string>> = {
   NOREPLICAS: "the server has fewer replicas than min-replicas-to-write",
   MISCONF: "the server cannot save its data and refuses writes: look at its log",
   NOPROTO: "the server does not speak the client's protocol",
+  SUBSCRIBER:
+    "the client listens on channels and takes nothing else: give one of its own, such as client.duplicate()",
+  UNSENT: "the client has no connection: try again when it has",
   WRONGTYPE: "somebody else uses keys with this prefix: give another prefix",
 };
 
@@ -31,7 +34,13 @@ function refusalOf(text: string): string | null {
   // A script can be killed only before its first write.
   if (text.includes("Script killed by user")) return "BUSY";
   if (/The user executing the script can't|has no permissions/.test(text)) return "NOPERM";
-  return null;
+  if (/in subscriber mode|only \(P\|S\)SUBSCRIBE/.test(text)) return "SUBSCRIBER";
+  return isUnsent(text) ? "UNSENT" : null;
+}
+
+/** Whether this is what a library says of a command that it did not send, since there is no connection. */
+export function isUnsent(cause: unknown): boolean {
+  return /^(?:Stream isn't writeable|The client is (?:offline|closed))/.test(textOf(cause));
 }
 
 /** What the server said about one call of a script: a text that starts with the error's first word. */

@@ -45,6 +45,7 @@ export class Hub {
   #connections = 0;
   #attempts = 0;
   #again: Timer | null = null;
+  #patience: Timer | null = null;
   #endPulse: (() => void) | null = null;
   #closed = false;
   #onSettled: (() => void) | null = null;
@@ -81,10 +82,12 @@ export class Hub {
     return this.#connection;
   }
 
-  /** Begins to listen; calls back once, when it listens or has failed for the first time. */
+  /** Begins to listen; calls back once, when it listens, has failed for the first time, or has tried for a while. */
   start(onSettled: () => void): void {
     if (this.#attempts > 0 || this.#closed) return;
     this.#onSettled = onSettled;
+    // On a cluster another node may answer than the one that this waits for.
+    this.#patience = this.#clock.after(this.#pingMs / 4, () => this.#settled());
     this.#listen();
   }
 
@@ -128,6 +131,7 @@ export class Hub {
   }
 
   #settled(): void {
+    this.#patience?.cancel();
     this.#onSettled?.();
     this.#onSettled = null;
   }
@@ -231,6 +235,7 @@ export class Hub {
     this.#closed = true;
     this.#connection = 0;
     this.#again?.cancel();
+    this.#patience?.cancel();
     this.#endPulse?.();
     this.#listening?.close();
     this.#listening = null;

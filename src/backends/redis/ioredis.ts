@@ -1,7 +1,16 @@
 /** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
 import { invalid } from "../../core/errors.ts";
 import { slotOf } from "./keys.ts";
-import { can, isObject, type Link, type Listener, type Listening, property, type Word } from "./link.ts";
+import {
+  can,
+  isFunction,
+  isObject,
+  type Link,
+  type Listener,
+  type Listening,
+  property,
+  type Word,
+} from "./link.ts";
 
 /** What is used of an ioredis client. */
 export interface IoredisClient {
@@ -15,7 +24,7 @@ export interface IoredisClient {
 }
 
 interface IoredisCluster extends IoredisClient {
-  nodes(role: "master"): readonly IoredisClient[];
+  nodes(role: "all" | "master"): readonly IoredisClient[];
 }
 
 /** Options of a connection of our own: nothing is queued while it is down, and nothing is sent twice. */
@@ -24,6 +33,8 @@ export const ownIoredisOptions: Readonly<Record<string, unknown>> = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
+  // A server that stands still does not end the connection that is given up.
+  disconnectTimeout: 50,
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
 };
 
@@ -33,7 +44,8 @@ export const ownIoredisClusterOptions: Readonly<Record<string, unknown>> = {
   enableOfflineQueue: false,
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  slotsRefreshTimeout: 3_000,
+  // It asks any node, and waits for one that stands still.
+  enableReadyCheck: false,
   clusterRetryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
 };
 
@@ -42,6 +54,11 @@ export function isIoredis(client: object): client is IoredisClient {
   return (
     typeof property(client, "status") === "string" && can(client, "call", "duplicate", "disconnect", "on")
   );
+}
+
+/** One that is being given up is called ready until its connection has ended, but takes nothing. */
+function isUp(client: IoredisClient): boolean {
+  return client.status === "ready" && property(client, "stream", "writable") !== false;
 }
 
 function isCluster(client: IoredisClient): client is IoredisCluster {
@@ -87,13 +104,20 @@ export class IoredisLink implements Link {
   readonly #onError = (error: unknown): void => {
     this.lastError = error;
   };
+  readonly #onNodeReady = (): void => {
+    if (this.isReady) this.#onReady?.();
+  };
   readonly #onNode = (node: unknown): void => {
     if (!isObject(node) || !isIoredis(node)) return;
-    node.on("ready", () => this.isReady && this.#onReady?.());
+    node.on("ready", this.#onNodeReady);
     if (this.isReady) this.#connect(node);
   };
   readonly #connectAll = (): void => {
     for (const node of this.#nodes()) this.#connect(node);
+  };
+  /** One of ours that was given up while it asked its Sentinels has ended: it begins anew. */
+  readonly #onEnd = (): void => {
+    if (this.#onReady !== null) this.#client.connect().catch(this.#onError);
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
@@ -115,7 +139,7 @@ export class IoredisLink implements Link {
   }
 
   get isReady(): boolean {
-    return this.#client.status === "ready";
+    return isUp(this.#client);
   }
 
   /** A node of a cluster takes nothing until it is connected. */
@@ -123,7 +147,12 @@ export class IoredisLink implements Link {
     if (!this.isReady || !this.cluster) return this.isReady;
     const node = this.#nodeAt(slotOf(key));
     if (node?.status === "wait") node.connect().catch(this.#onError);
-    return node?.status === "ready";
+    return node !== undefined && isUp(node);
+  }
+
+  seek(): void {
+    const refresh = property(this.#client, "refreshSlotsCache");
+    if (this.isReady && isFunction(refresh)) Reflect.apply(refresh, this.#client, [() => {}]);
   }
 
   start(onReady: () => void, onDown: () => void = () => {}): void {
@@ -136,7 +165,10 @@ export class IoredisLink implements Link {
       this.#client.on("+node", this.#onNode);
       for (const node of this.#nodes()) this.#onNode(node);
     }
-    if (this.#ours) this.#client.on("error", this.#onError);
+    if (this.#ours) {
+      this.#client.on("error", this.#onError);
+      this.#client.on("end", this.#onEnd);
+    }
     if (this.#client.status !== "wait") return;
     this.#client.connect().catch(this.#onError);
   }
@@ -205,6 +237,8 @@ export class IoredisLink implements Link {
     if (this.#onDown !== null) this.#client.off("close", this.#onDown);
     this.#client.off("ready", this.#connectAll);
     this.#client.off("+node", this.#onNode);
+    if (isCluster(this.#client))
+      for (const node of this.#client.nodes("all")) node.off("ready", this.#onNodeReady);
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
   }

@@ -25,6 +25,8 @@ export interface Link {
   sendTo(node: number, command: string, args: readonly string[]): Promise<unknown>;
   /** The node of a cluster that has a slot, as far as the library knows; undefined if it does not. */
   nodeOf(slot: number): string | undefined;
+  /** Asks a cluster anew who has which slot, since the node that is taken to have this one is away or does not answer. */
+  seek(slot: number): void;
   /** Opens a connection of its own to listen on; on a cluster to the node that has the slot, or to any. */
   listen(listener: Listener, slot?: number): Listening;
   /** Gives up a connection that does not answer, where it is ours. */

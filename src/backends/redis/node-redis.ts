@@ -135,8 +135,28 @@ export class NodeRedisLink implements Link {
     return this.#hasMet;
   }
 
-  canSend(): boolean {
-    return this.isReady;
+  canSend(key: string): boolean {
+    if (!this.isReady || !this.cluster) return this.isReady;
+    const master = property(this.#client, "slots", String(slotOf(key)), "master");
+    // One that has not been connected yet is when it is needed.
+    return (
+      isObject(master) &&
+      (property(master, "client", "isReady") !== false || property(master, "connectPromise") !== undefined)
+    );
+  }
+
+  /** The library asks by itself only when a node says that a slot has moved, which one that is away does not. */
+  seek(slot: number): void {
+    const client = this.#client;
+    const known = property(client, "_slots");
+    if (!isCluster(client) || !isObject(known)) return;
+    const away = property(client, "slots", String(slot), "master");
+    const other = client.masters.find(
+      (node) => node !== away && property(node, "client", "isReady") === true,
+    );
+    const rediscover = property(known, "rediscover");
+    if (other === undefined || !isFunction(rediscover)) return;
+    Promise.resolve(Reflect.apply(rediscover, known, [property(other, "client")])).catch(this.#onError);
   }
 
   start(onReady: () => void, onDown: () => void = () => {}): void {

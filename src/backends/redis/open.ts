@@ -10,6 +10,11 @@ import type { RedisAddress } from "./url.ts";
 
 const load = createRequire(import.meta.url);
 
+/** How long each of several servers has to answer, so that all of them can be asked within a deadline, and one more. */
+function shareOf(deadlineMs: number, servers: number): number {
+  return Math.ceil(deadlineMs / (servers + 1));
+}
+
 /** Which libraries stand for which, in the order in which they are looked for. */
 const libraries = [
   { client: "ioredis", modules: ["ioredis"], link: ioredis },
@@ -55,7 +60,9 @@ function ioredis(module: object, address: RedisAddress, deadlineMs: number): Lin
   let client: unknown;
   if (kind === "cluster") {
     const redisOptions = { ...ownIoredisOptions, ...login };
-    client = construct(module, "Cluster", [[...hosts], { ...ownIoredisClusterOptions, redisOptions }]);
+    const slotsRefreshTimeout = shareOf(deadlineMs, hosts.length);
+    const own = { ...ownIoredisClusterOptions, slotsRefreshTimeout, redisOptions };
+    client = construct(module, "Cluster", [[...hosts], own]);
   } else {
     const where =
       kind === "server"
@@ -63,6 +70,8 @@ function ioredis(module: object, address: RedisAddress, deadlineMs: number): Lin
         : {
             sentinels: [...hosts],
             name: primary,
+            connectTimeout: shareOf(deadlineMs, hosts.length),
+            sentinelCommandTimeout: shareOf(deadlineMs, hosts.length),
             sentinelUsername: options.get("sentinelUsername"),
             sentinelPassword: options.get("sentinelPassword"),
             enableTLSForSentinelMode: tls,
@@ -96,10 +105,14 @@ function nodeRedis(module: object, address: RedisAddress, deadlineMs: number): L
       hosts.map((host) => () => open({ ...login, socket: { ...once, ...host } })),
       primary,
       (host) => open({ ...own, socket: { ...once, ...host }, database: db }),
+      shareOf(deadlineMs, hosts.length),
     );
   } else {
-    const rootNodes = hosts.map((host) => ({ socket: { ...host } }));
-    client = call(module, "createCluster", { rootNodes, defaults: own });
+    // Of these one is asked who has which slot, then the next: one that stands still is given up.
+    const socketTimeout = shareOf(deadlineMs, hosts.length);
+    const rootNodes = hosts.map((host) => ({ socket: { ...host, socketTimeout } }));
+    // Each node is connected when it is needed: otherwise all would wait for one that stands still.
+    client = call(module, "createCluster", { rootNodes, defaults: own, minimizeConnections: true });
   }
   if (!isObject(client) || !isNodeRedis(client)) throw invalid("this version of node-redis is not known");
   return new NodeRedisLink(client, true);

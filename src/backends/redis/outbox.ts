@@ -10,6 +10,7 @@ import {
   closed,
   failureOf,
   isScriptMissing,
+  isUnsent,
   notAnswered,
   notConnected,
   notReplicated,
@@ -27,6 +28,9 @@ const digest: string = createHash("sha1").update(callsScript).digest("hex");
  * on one batch, we prepare the next, and nobody else waits for longer than a millisecond or so.
  */
 const mostWork = 320;
+
+/** How often a cluster is asked where a slot is whose node takes nothing, in milliseconds. */
+const seekEveryMs = 250;
 
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;
@@ -52,6 +56,7 @@ export class Outbox {
   #held = true;
   #closed = false;
   #timer: Timer | null = null;
+  #seeking: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #lastAnswerAt: number = Number.NEGATIVE_INFINITY;
   #gaveUpAt: number = Number.NEGATIVE_INFINITY;
@@ -123,15 +128,27 @@ export class Outbox {
       this.#waiting = [];
       this.#waitingCalls = 0;
       for (const batch of batches) {
-        if (this.#link.canSend(batch.key)) {
-          this.#send(batch, false);
-        } else {
-          this.#waiting.push(batch);
-          this.#waitingCalls += batch.takers.length;
-        }
+        if (this.#link.canSend(batch.key)) this.#send(batch, false);
+        else this.#keep(batch);
       }
     }
     for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
+  }
+
+  /** Keeps what cannot be sent now. */
+  #keep(batch: Batch): void {
+    this.#waiting.push(batch);
+    this.#waitingCalls += batch.takers.length;
+    this.#seek();
+  }
+
+  /** Asks where the slots are of what cannot be sent, now and then, and tries again. */
+  #seek(): void {
+    this.#seeking ??= this.#clock.after(seekEveryMs, () => {
+      this.#seeking = null;
+      for (const slot of new Set(this.#waiting.map((batch) => batch.slot))) this.#link.seek(slot);
+      this.flush();
+    });
   }
 
   #failWaiting(): void {
@@ -207,6 +224,11 @@ export class Outbox {
       return this.#sendMissed();
     }
     this.#sendMissed();
+    // On a cluster, the connection to one node may end in between.
+    if (isUnsent(error) && !batch.over) {
+      this.#keep(batch);
+      return this.#wakeAt(batch.dueAt);
+    }
     const failure = sentFailure(error);
     if (failure.message.includes("READONLY")) this.#giveUp(batch);
     batch.fail(failure);
@@ -265,6 +287,8 @@ export class Outbox {
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // Nothing has come since it was sent: the connection may be dead without knowing it.
       if (this.#lastAnswerAt < batch.sentAt) this.#giveUp(batch);
+      // Only its node may be.
+      else if (this.#link.cluster) this.#link.seek(batch.slot);
       batch.fail(notAnswered(this.#deadlineMs));
     }
     this.#sendMissed();
@@ -274,6 +298,7 @@ export class Outbox {
   /** Fails all that is under way. */
   close(): void {
     this.#closed = true;
+    this.#seeking?.cancel();
     this.#timer?.cancel();
     this.#timer = null;
     const all = [...this.#sent, ...this.#missed, ...this.#waiting, ...this.#open.values()];

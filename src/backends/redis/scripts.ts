@@ -20,7 +20,10 @@ local function keepOne(queue, own, ttlMs)
   local expiry = laterMs + ttlMs
   if expiry <= life + 0 then return life - laterMs end
   life = text(expiry)
-  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  if redis.pcall('SET', queue, own .. life .. rest, 'PXAT', life).err then
+    redis.call('PEXPIREAT', queue, life)
+    redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  end
   return expiry - laterMs
 end
 local function keep(queue, ttlMs, count, owned)
@@ -117,7 +120,11 @@ local function prolongQuickly(queue, entries, id, seq, ttlMs)
   if not record or string.sub(record, 1, #seq + 1) ~= seq .. ' ' or not isLive(record) then return nil end
   local life, rest = string.match(record, '^(%d+)(.*)$', #seq + 2)
   if expiry <= life + 0 then return life - laterMs end
-  redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. rest)
+  rest = seq .. ' ' .. text(expiry) .. rest
+  if type(redis.pcall('HSET', entries, id, rest)) == 'table' then
+    redis.call('PEXPIREAT', entries, lasts)
+    redis.call('HSET', entries, id, rest)
+  end
   return expiry - laterMs
 end
 local function define()

@@ -20,6 +20,7 @@ export class SentinelLink implements Link {
   readonly #sentinels: readonly (() => NodeRedisClient)[];
   readonly #primary: string;
   readonly #open: (place: Place) => NodeRedisClient;
+  readonly #patienceMs: number;
   #client: NodeRedisClient | null = null;
   #link: NodeRedisLink | null = null;
   #onReady: (() => void) | null = null;
@@ -27,15 +28,17 @@ export class SentinelLink implements Link {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** `open` makes a client that ends with its connection. */
+  /** `open` makes a client that ends with its connection; each server has `patienceMs` to answer. */
   constructor(
     sentinels: readonly (() => NodeRedisClient)[],
     primary: string,
     open: (place: Place) => NodeRedisClient,
+    patienceMs: number,
   ) {
     this.#sentinels = sentinels;
     this.#primary = primary;
     this.#open = open;
+    this.#patienceMs = patienceMs;
   }
 
   get isReady(): boolean {
@@ -68,6 +71,8 @@ export class SentinelLink implements Link {
     return undefined;
   }
 
+  seek(): void {}
+
   listen(listener: Listener): Listening {
     return this.#now().listen(listener);
   }
@@ -96,7 +101,7 @@ export class SentinelLink implements Link {
       client = made;
       made.on("error", (error) => this.#lost(made, error));
       made.on("end", () => this.#lost(made, null));
-      await made.connect();
+      await this.#inTime(made.connect());
       if (this.#closed) return void made.destroy();
       this.#client = made;
       this.#link = new NodeRedisLink(made, true);
@@ -132,8 +137,9 @@ export class SentinelLink implements Link {
       const sentinel = make();
       sentinel.on("error", () => {});
       try {
-        await sentinel.connect();
-        const answer = await sentinel.sendCommand(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", this.#primary]);
+        await this.#inTime(sentinel.connect());
+        const question = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", this.#primary];
+        const answer = await this.#inTime(sentinel.sendCommand(question));
         const [host, port]: unknown[] = Array.isArray(answer) ? answer : [];
         if (host !== undefined) return { host: asText(host), port: Number(asText(port)) };
       } catch (error) {
@@ -143,5 +149,14 @@ export class SentinelLink implements Link {
       }
     }
     throw failure;
+  }
+
+  /** A server that stands still takes a connection, and then says nothing for ever. */
+  #inTime<T>(step: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = new Error(`a server that was asked has not answered within ${this.#patienceMs} ms`);
+      const timer = setTimeout(() => reject(late), this.#patienceMs);
+      void step.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
   }
 }

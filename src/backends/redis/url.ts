@@ -51,7 +51,7 @@ export function readRedisUrl(url: string): RedisAddress {
       backend: "redis",
     });
   }
-  const primary = known.kind === "sentinel" ? decodeURIComponent(parts.shift() ?? "") : "";
+  const primary = known.kind === "sentinel" ? decode(parts.shift() ?? "") : "";
   const port = known.kind === "sentinel" ? 26_379 : 6_379;
   return {
     ...known,
@@ -68,9 +68,19 @@ function readLogin(login: string | undefined): readonly [string | undefined, str
   if (login === undefined || login === "") return [undefined, undefined];
   const colon = login.indexOf(":");
   // A user alone is one without a password.
-  if (colon < 0) return [decodeURIComponent(login), undefined];
-  const username = decodeURIComponent(login.slice(0, colon));
-  return [username === "" ? undefined : username, decodeURIComponent(login.slice(colon + 1))];
+  if (colon < 0) return [decode(login), undefined];
+  const username = decode(login.slice(0, colon));
+  return [username === "" ? undefined : username, decode(login.slice(colon + 1))];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid("a URL of Redis has a % that stands for nothing: write %25 for the character itself", {
+      backend: "redis",
+    });
+  }
 }
 
 function readHost(text: string, defaultPort: number): { host: string; port: number } {

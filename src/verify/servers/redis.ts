@@ -159,18 +159,20 @@ async function startWatcher(primary: number, quorum: number): Promise<RedisServe
   return { server, port };
 }
 
-/** A cluster of three primaries. */
+/** A cluster of three primaries; with replicas, as many as there are primaries, and these come last. */
 export async function startCluster(
-  options: { readonly nodes?: number } = {},
+  options: { readonly nodes?: number; readonly replicas?: 0 | 1; readonly nodeTimeoutMs?: number } = {},
 ): Promise<{ readonly servers: readonly RedisServer[] }> {
-  const { nodes = 3 } = options;
+  const { replicas = 0, nodes = 3 * (1 + replicas), nodeTimeoutMs = 15_000 } = options;
   const ports = await freePorts(2 * nodes);
   const servers = await Promise.all(
     ports.slice(0, nodes).map((port, index) =>
       startRedis({
         port,
         args: [
-          ..."--cluster-enabled yes --cluster-node-timeout 15000 --cluster-config-file nodes.conf".split(" "),
+          ..."--cluster-enabled yes --cluster-config-file nodes.conf --cluster-node-timeout".split(" "),
+          String(nodeTimeoutMs),
+          ...quickReplication,
           "--cluster-port",
           String(ports[nodes + index]),
         ],
@@ -178,11 +180,14 @@ export async function startCluster(
     ),
   );
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
-  await execute("redis-cli", ["--cluster", "create", ...addresses, "--cluster-yes"]);
+  const shape = ["--cluster-replicas", String(replicas), "--cluster-yes"];
+  await execute("redis-cli", ["--cluster", "create", ...addresses, ...shape]);
+  const primaries = servers.slice(0, nodes / (1 + replicas));
   await until(async () => {
     const states = await Promise.all(servers.map(({ port }) => ask(port, "cluster", "info")));
     return states.every((state) => state.includes("cluster_state:ok"));
   });
+  await Promise.all(primaries.map(({ port }) => replicated(port, replicas)));
   return { servers };
 }
 

@@ -14,7 +14,11 @@ local function keepOne(queue, own, ttlMs)
   local expiry = laterMs + ttlMs
   if expiry <= life + 0 then return life - laterMs end
   life = text(expiry)
-  redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  if redis.pcall('SET', queue, own .. life .. rest, 'PXAT', life).err then
+    -- A server without memory refuses a script's first write if it may need some, but not one that follows another.
+    redis.call('PEXPIREAT', queue, life)
+    redis.call('SET', queue, own .. life .. rest, 'PXAT', life)
+  end
   return expiry - laterMs
 end
 

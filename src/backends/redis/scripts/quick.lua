@@ -97,6 +97,11 @@ local function prolongQuickly(queue, entries, id, seq, ttlMs)
   if not record or string.sub(record, 1, #seq + 1) ~= seq .. ' ' or not isLive(record) then return nil end
   local life, rest = string.match(record, '^(%d+)(.*)$', #seq + 2)
   if expiry <= life + 0 then return life - laterMs end
-  redis.call('HSET', entries, id, seq .. ' ' .. text(expiry) .. rest)
+  rest = seq .. ' ' .. text(expiry) .. rest
+  if type(redis.pcall('HSET', entries, id, rest)) == 'table' then
+    -- Without memory, as in keep.lua.
+    redis.call('PEXPIREAT', entries, lasts)
+    redis.call('HSET', entries, id, rest)
+  end
   return expiry - laterMs
 end
