@@ -176,6 +176,8 @@ describe("the way to a store", () => {
     expect(findWay("sqlite:/x").closed).toContain("plain TCP");
     for (const secure of [
       "rediss://h",
+      "rediss+cluster://h",
+      "redlocks://a,b,c",
       "etcds://h:2379",
       "zookeepers://h:2281",
       "postgres://h/db?sslmode=require",
@@ -183,6 +185,10 @@ describe("the way to a store", () => {
       expect(findWay(secure).closed).toContain("certificate");
     }
     expect(findWay("postgres://h/db?sslmode=disable").closed).toBe(null);
+    expect(findWay("sqlite:/var/tls/x").closed).toContain("plain TCP");
+    for (const found of ["redis+cluster://h", "redis+sentinel://h/primary"]) {
+      expect(findWay(found).closed).toContain("by themselves");
+    }
   });
 
   it("puts a proxy in front of each server, and keeps the rest of the address", async () => {
