@@ -66,6 +66,20 @@ it("heals, ends all processes and takes everything away at Ctrl-C", async () => 
   expect(existsSync(join(rig.folder, "holdfast-verify"))).toBe(false);
 }, 60_000);
 
+it("ends in order if it is aborted before its clients are at work", async () => {
+  const script = `
+    import { verifyStore } from ${JSON.stringify(new URL("../../dist/verify/live/verify.js", import.meta.url))};
+    const run = { url: ${JSON.stringify(rig.store)}, forMs: 5_000, clients: 3, faults: [], seed: 1, ttlMs: 500 };
+    const alive = setInterval(() => {}, 1_000);
+    await verifyStore({ ...run, signal: AbortSignal.abort(new Error("enough")) }).catch((error) => {
+      console.log(error.message);
+    });
+    clearInterval(alive);`;
+  const running = rig.spawn(process.execPath, ["--input-type=module", "-e", script], { TMPDIR: temporary });
+  expect(await running.ended).toMatchObject({ code: 0, stdout: "enough\n", stderr: "" });
+  expect(readdirSync(temporary)).toEqual([]);
+}, 40_000);
+
 it("leaves nothing of a cluster of which one server does not start", async () => {
   const programs = join(rig.folder, "programs");
   mkdirSync(programs);

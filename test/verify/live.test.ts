@@ -5,7 +5,9 @@ import type { Fault, NewEntry, Traits } from "../../src/core/backend.ts";
 import { LockError } from "../../src/core/errors.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { History, type NewEvent } from "../../src/verify/history.ts";
+import { Fleet } from "../../src/verify/live/fleet.ts";
 import { judge, type Row } from "../../src/verify/live/judge.ts";
+import { Nemesis, type ServerFault } from "../../src/verify/live/nemesis.ts";
 import { clientFaults, planFaults } from "../../src/verify/live/plan.ts";
 import { ResourceLogs } from "../../src/verify/live/resource.ts";
 import { Observer } from "../../src/verify/live/observer.ts";
@@ -14,6 +16,18 @@ import { useNamesOfObjects } from "../../src/verify/live/stories/naming.ts";
 import { Party } from "../../src/verify/live/stories/party.ts";
 import { tallyWrites } from "../../src/verify/live/tally.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
+
+/** What clients are told that nobody starts. */
+const noTask = {
+  fencedPort: 0,
+  unfencedPort: 0,
+  prefix: "",
+  ttlMs: 1_000,
+  calmMs: 0,
+  lanes: 1,
+  seed: 1,
+  ownStore: true,
+};
 
 describe("the plan", () => {
   const pace = { fromMs: 1_000, untilMs: 60_000, gapMs: [200, 900], ttlMs: 1_000 } as const;
@@ -166,6 +180,32 @@ describe("the judge", () => {
       calmWaitMs: 1,
     });
     expect(result.verdict).toBe("unknown");
+  });
+});
+
+describe("the nemesis", () => {
+  it("heals a fault, too, that is just being brought, and brings no other", async () => {
+    const told: string[] = [];
+    let strike: () => void = () => {};
+    const fault: ServerFault = {
+      kind: "slow",
+      is: null,
+      strike: () =>
+        new Promise((resolve) => {
+          told.push("struck");
+          strike = () => resolve({ target: "server", heal: async () => void told.push("healed") });
+        }),
+    };
+    const nemesis = new Nemesis(new History(), new Fleet("memory:", "", noTask), [fault]);
+    const planned = { kind: "slow", atMs: 0, forMs: 60_000, pick: 0 };
+    const running = nemesis.run([planned, { ...planned, atMs: 1 }], () => false);
+    await expect.poll(() => told).toEqual(["struck"]);
+    const healing = nemesis.heal();
+    strike();
+    await healing;
+    expect(told).toEqual(["struck", "healed"]);
+    await running;
+    expect(told).toEqual(["struck", "healed"]);
   });
 });
 

@@ -231,8 +231,9 @@ class Run {
     if (signal === undefined) return work;
     return new Promise((resolve, reject) => {
       const abort = (): void => reject(signal.reason);
-      if (signal.aborted) return abort();
-      signal.addEventListener("abort", abort, { once: true });
+      if (signal.aborted) abort();
+      else signal.addEventListener("abort", abort, { once: true });
+      // Also when nobody waits for it any more: what is ended half-way fails, and nobody else would hear of it.
       work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     });
   }

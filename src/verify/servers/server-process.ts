@@ -101,6 +101,13 @@ export function endWithUs(child: ChildProcess): void {
   child.once("exit", () => running.delete(child));
 }
 
+let apart = false;
+
+/** From now on servers do not hear Ctrl-C at the terminal: whoever calls this does, and ends them in order. */
+export function keepSignals(): void {
+  apart = true;
+}
+
 /** A server that can be paused, killed and started again with what it has kept in its folder. */
 export class ServerProcess {
   readonly #recipe: Recipe;
@@ -153,6 +160,7 @@ export class ServerProcess {
       cwd: folder,
       env: env ?? process.env,
       stdio: ["ignore", "pipe", "pipe"],
+      detached: apart,
       ...(uid === undefined ? {} : { uid }),
       ...(gid === undefined ? {} : { gid }),
     });
