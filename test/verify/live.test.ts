@@ -49,6 +49,29 @@ describe("the plan", () => {
   });
 });
 
+describe("the plan of a short run", () => {
+  it("has every kind if there is time for each, if only for a short one", () => {
+    const ttlMs = 2_000;
+    for (const [kinds, untilMs] of [
+      [3, 6_000],
+      [8, 10_000],
+      [10, 10_000],
+    ] as const) {
+      const faults = Array.from({ length: kinds }, (_, index) => `fault ${index}`);
+      for (let seed = 1; seed <= 200; seed += 1) {
+        const planned = planFaults(faults, { fromMs: 0, untilMs, ttlMs }, new Dice(seed, 1));
+        expect(new Set(planned.map(({ kind }) => kind)).size, `seed ${seed}`).toBe(kinds);
+        for (const { atMs, forMs } of planned) expect(atMs + forMs).toBeLessThanOrEqual(untilMs);
+      }
+    }
+  });
+});
+
+it("a plan ends, too, where there is time for one fault and no more", () => {
+  const pace = { fromMs: 0, untilMs: 600, ttlMs: 2_000 };
+  expect(planFaults(["pause", "kill"], pace, new Dice(1, 1))).toHaveLength(1);
+});
+
 describe("a resource", () => {
   const write = (token: bigint, at: number, value: string) => ({
     name: "a",
