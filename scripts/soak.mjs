@@ -4,6 +4,7 @@ import { durationMs } from "../dist/core/duration.js";
 import { clusters } from "../dist/verify/clusters/index.js";
 import { clientFaults } from "../dist/verify/live/plan.js";
 import { verifyStore } from "../dist/verify/live/verify.js";
+import { keepSignals } from "../dist/verify/servers/server-process.js";
 import { Failure, main } from "./lib/run.mjs";
 
 const usage = `npm run soak -- [--for 20m] [--seed N] [--only redis,etcd]`;
@@ -14,7 +15,16 @@ const growth = { factor: 1.25, bytes: 16 * 2 ** 20 };
 await main(async () => {
   const { forMs, seed, only } = readArguments();
   console.log(`Soaking ${only.join(" and ")} for ${Math.round(forMs / 1_000)} s, seed ${seed}`);
-  const results = await Promise.all(only.map((name) => soak(name, forMs, seed)));
+  const ended = new AbortController();
+  keepSignals();
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.once(signal, () => ended.abort(new Failure(`Ended by ${signal}: healed, and nothing was left.`)));
+  }
+  const soaked = only.map((name) => soak(name, forMs, seed, ended.signal));
+  // If one cannot be run, the other ends in order.
+  for (const each of soaked) each.catch((error) => ended.abort(error));
+  await Promise.allSettled(soaked);
+  const results = await Promise.all(soaked);
   const failed = results.flat();
   if (failed.length > 0) throw new Failure(failed.join("\n"));
   console.log("All promises held, memory stayed flat, nothing was left.");
@@ -47,10 +57,12 @@ function readArguments() {
  * @param {"redis" | "etcd"} name
  * @param {number} forMs
  * @param {number} seed
+ * @param {AbortSignal} signal
  */
-async function soak(name, forMs, seed) {
+async function soak(name, forMs, seed, signal) {
   const cluster = await clusters[name]();
   try {
+    signal.throwIfAborted();
     let toldAt = performance.now();
     const verified = await verifyStore({
       url: cluster.url,
@@ -61,6 +73,7 @@ async function soak(name, forMs, seed) {
       seed,
       ttlMs: 3_000,
       gapMs: [5_000, 30_000],
+      signal,
       onProgress: ({ elapsedMs, grants, faults }) => {
         if (performance.now() - toldAt < 60_000) return;
         toldAt = performance.now();

@@ -26,6 +26,8 @@ function atMost(k, n, p) {
 /** A count and the bound of its rate. @param {number} count @param {number} rounds */
 export function withBound(count, rounds) {
   const percent = 100 * upperBound(count, rounds);
-  const shown = percent >= 99.5 ? "≤ 100" : `< ${percent < 10 ? percent.toPrecision(2) : percent.toFixed(0)}`;
-  return `${count} (${shown} %)`;
+  // Two digits, and never less than it is.
+  const unit = percent < 10 ? 10 ** (Math.floor(Math.log10(percent)) - 1) : 1;
+  const shown = Math.ceil(percent / unit) * unit;
+  return `${count} (${shown >= 100 ? "≤ 100" : `< ${shown.toPrecision(2)}`} %)`;
 }

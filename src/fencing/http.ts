@@ -119,7 +119,8 @@ export function gateOf<Request>(options: HttpFenceOptions<Request>): Gate<Reques
     } catch (error) {
       const refusal = begun ? null : problemOf(error);
       if (refusal === null) throw error;
-      const highest = refusal.status === 412 ? await guard.highest(name) : null;
+      // What is known without it is enough for a refusal.
+      const highest = refusal.status === 412 ? await guard.highest(name).catch(() => null) : null;
       const seen = highest === null ? {} : { highest: String(highest) };
       return { ...refusal, resource: name, token: String(token), ...seen };
     }

@@ -60,7 +60,7 @@ export interface SequencerCheck {
  * LOCK_STALE_TOKEN if a newer one was seen. Remembering the token is left to the receiver, or to a guard.
  */
 export function checkSequencer(sequencer: string | Sequencer, check: SequencerCheck): Sequencer {
-  const given = typeof sequencer === "string" ? parseSequencer(sequencer) : sequencer;
+  const given = givenOf(sequencer);
   const { name, mode = "exclusive", highest = null } = check;
   if (given.name !== name) {
     throw invalid(`the sequencer is for lock ${JSON.stringify(given.name)}, not ${JSON.stringify(name)}`, {
@@ -89,11 +89,18 @@ export async function isSequencerHeld(
   locks: Pick<LockManager, "query">,
   sequencer: string | Sequencer,
 ): Promise<boolean> {
-  const { name, mode, token } = typeof sequencer === "string" ? parseSequencer(sequencer) : sequencer;
+  const { name, mode, token } = givenOf(sequencer);
   const { held } = await locks.query({ prefix: name });
   return held.some(
     (lock) => lock.name === name && lock.mode === mode && lock.token === token && lock.permits === undefined,
   );
+}
+
+/** A sequencer in either form, checked: what came as JSON may have another token than a bigint, or no mode. */
+function givenOf(sequencer: string | Sequencer): Sequencer {
+  if (typeof sequencer === "string") return parseSequencer(sequencer);
+  formatSequencer(sequencer);
+  return sequencer;
 }
 
 function checkLockName(name: string): string {

@@ -69,12 +69,13 @@ export class SqlGuard<Tx extends Connection> implements Guard {
     checkResource(resource);
     const tx = await this.#open(resource);
     try {
-      const highest = await this.#database.highest(tx, resource);
-      this.#database.release(tx, false);
-      return highest;
+      // A connection that does not commit by itself would go on seeing what it saw at its first look.
+      await this.#database.begin(tx);
+      return await this.#database.highest(tx, resource);
     } catch (error) {
-      this.#database.release(tx, true);
       throw this.#failed(resource, error);
+    } finally {
+      await this.#giveUp(tx);
     }
   }
 

@@ -1,8 +1,19 @@
 /** The guard for files: the table of cases, its details, and many real processes that are killed and paused while they write. */
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { fileGuard } from "../../src/fencing/index.ts";
@@ -67,6 +78,19 @@ describe("a guarded file", () => {
     });
     await fileGuard().write(link, 8n, "newer");
     expect(await readFile(path, "utf8")).toBe("newer");
+  });
+
+  it("is what a link names, also if that is not there yet", async () => {
+    const [path, first, second] = [freshPath(), join(folder, "first.txt"), join(folder, "second.txt")];
+    await symlink(basename(path), first);
+    await symlink(first, second);
+    await fileGuard().write(second, 7n, "new");
+    expect(await readFile(path, "utf8")).toBe("new");
+    expect((await lstat(second)).isSymbolicLink() && (await lstat(first)).isSymbolicLink()).toBe(true);
+    await expect(fileGuard().write(path, 6n, "late")).rejects.toMatchObject({ code: "LOCK_STALE_TOKEN" });
+    const ring = join(folder, "ring.txt");
+    await symlink(ring, ring);
+    await expect(fileGuard().write(ring, 7n, "x")).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
   });
 
   it("says what went wrong on the disk, and that nothing was written", async () => {
@@ -188,4 +212,4 @@ it("many processes that are killed and paused: the file never goes back", async 
   // What the dead have left behind the next holder sweeps.
   await fileGuard().write(path, process.hrtime.bigint(), "the end");
   expect(await readdir(join(folder, `.file-${files}.txt.fence`))).toEqual(["floor"]);
-});
+}, 120_000);

@@ -78,6 +78,30 @@ it("tokens that are kept in a file are known after a restart", async () => {
   expect(await after?.read()).toBe("before");
 });
 
+it.each(Object.entries(frameworks))(
+  "%s refuses a stale token also when the guard that keeps tokens is out of reach",
+  async (_name, start) => {
+    const kept = memoryGuard();
+    let away = false;
+    const reached = async (): Promise<void> => {
+      if (away) throw new LockError("LOCK_UNAVAILABLE", "the database is away");
+    };
+    const keep: Guard = {
+      show: (resource, holder) => reached().then(() => kept.show(resource, holder)),
+      highest: (resource) => reached().then(() => kept.highest(resource)),
+    };
+    const { url } = await started(start, freshShelf(), memoryGuard({ keep }));
+    const put = (token: string): Promise<Response> =>
+      fetch(url, { method: "PUT", body: "text", headers: { "Fencing-Token": token } });
+    expect((await put("34")).status).toBe(200);
+    away = true;
+    const stale = await put("33");
+    expect(stale.status).toBe(412);
+    expect(await stale.json()).toMatchObject({ code: "LOCK_STALE_TOKEN", token: "33" });
+    expect((await put("35")).status).toBe(503);
+  },
+);
+
 describe.each(Object.entries(frameworks))("the answers of %s", (_name, start) => {
   it("say what is wrong, in a body that programs can read", async () => {
     const shelf = freshShelf();

@@ -50,6 +50,16 @@ it("a row is written for good even by connections that do not commit by themselv
   await careless.end();
 });
 
+it("the highest token is what it is now, also by connections that do not commit by themselves", async () => {
+  const careless = createPool({ uri: url, connectionLimit: 1 });
+  await careless.query("SET autocommit = 0");
+  const guard = mysqlGuard({ pool: careless });
+  expect(await guard.highest("seen")).toBe(null);
+  await mysqlGuard({ pool }).show("seen", 7n);
+  expect(await guard.highest("seen")).toBe(7n);
+  await careless.end();
+});
+
 it("a pool that gives no promises is refused", async () => {
   const callbacks = createCallbackPool({ uri: url });
   const untyped: (options: never) => unknown = mysqlGuard;

@@ -164,6 +164,21 @@ describe("a sequencer", () => {
     expect(refused({ name: "order:42" }, "order:42:shared:34")).toBe("LOCK_INVALID");
   });
 
+  it.each([
+    { name: "a", mode: "exclusive", token: "34" },
+    { name: "a", mode: "exclusive", token: 34 },
+    { name: "a", mode: "exclusive" },
+    { name: "a", token: 34n },
+    { name: "a", mode: "EXCLUSIVE", token: 34n },
+    { name: "a", mode: "exclusive", token: -1n },
+  ])("as an object is checked as its text is: %o", async (given) => {
+    const sequencer: Sequencer = JSON.parse("{}");
+    Object.assign(sequencer, given);
+    expect(() => checkSequencer(sequencer, { name: "a", highest: 30n })).toThrow(LockError);
+    await using locks = await connect(memoryBackend());
+    await expect(isSequencerHeld(locks, sequencer)).rejects.toMatchObject({ code: "LOCK_INVALID" });
+  });
+
   it("can be asked about at the store", async () => {
     await using locks = await connect(memoryBackend());
     const lock = await locks.acquire("order:42");

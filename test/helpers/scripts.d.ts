@@ -69,3 +69,7 @@ declare module "*/scripts/lib/tcp-proxy.mjs" {
     close(): Promise<void>;
   }
 }
+
+declare module "*/scripts/experiments/bounds.mjs" {
+  export function withBound(count: number, rounds: number): string;
+}

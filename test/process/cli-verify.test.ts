@@ -1,8 +1,9 @@
 /** `holdfast verify` in real processes: what it says, what it writes, and that it leaves nothing, not even when it is cut short. */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseHistory } from "../../src/verify/history-text.ts";
+import { locate } from "../../src/verify/servers/programs.ts";
 import { CliRig } from "../helpers/cli.ts";
 
 let rig: CliRig;
@@ -63,6 +64,37 @@ it("heals, ends all processes and takes everything away at Ctrl-C", async () => 
   expect((await rig.run(["ls"])).stdout).toBe("nothing is locked\n");
   expect(readdirSync(temporary)).toEqual([]);
   expect(existsSync(join(rig.folder, "holdfast-verify"))).toBe(false);
+}, 60_000);
+
+it("ends in order if it is aborted before its clients are at work", async () => {
+  const script = `
+    import { verifyStore } from ${JSON.stringify(new URL("../../dist/verify/live/verify.js", import.meta.url))};
+    const run = { url: ${JSON.stringify(rig.store)}, forMs: 5_000, clients: 3, faults: [], seed: 1, ttlMs: 500 };
+    const alive = setInterval(() => {}, 1_000);
+    await verifyStore({ ...run, signal: AbortSignal.abort(new Error("enough")) }).catch((error) => {
+      console.log(error.message);
+    });
+    clearInterval(alive);`;
+  const running = rig.spawn(process.execPath, ["--input-type=module", "-e", script], { TMPDIR: temporary });
+  expect(await running.ended).toMatchObject({ code: 0, stdout: "enough\n", stderr: "" });
+  expect(readdirSync(temporary)).toEqual([]);
+}, 40_000);
+
+it("leaves nothing of a cluster of which one server does not start", async () => {
+  const programs = join(rig.folder, "programs");
+  mkdirSync(programs);
+  const once = join(rig.folder, "once");
+  const script = `#!/bin/sh\nmkdir ${once} 2>/dev/null && exit 1\nexec ${await locate("redis-server")} "$@"\n`;
+  writeFileSync(join(programs, "redis-server"), script, { mode: 0o755 });
+  const running = rig.start(["verify", "--cluster", "redlock"], {
+    PATH: `${programs}:${process.env["PATH"]}`,
+    TMPDIR: temporary,
+  });
+  const { code, stderr } = await running.ended;
+  expect(stderr).toContain("redis did not start");
+  expect(code).toBe(69);
+  await running.deserted;
+  expect(readdirSync(temporary)).toEqual([]);
 }, 60_000);
 
 it("refuses what makes no sense", async () => {

@@ -5,7 +5,9 @@ import type { Fault, NewEntry, Traits } from "../../src/core/backend.ts";
 import { LockError } from "../../src/core/errors.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { History, type NewEvent } from "../../src/verify/history.ts";
+import { Fleet } from "../../src/verify/live/fleet.ts";
 import { judge, type Row } from "../../src/verify/live/judge.ts";
+import { Nemesis, type ServerFault } from "../../src/verify/live/nemesis.ts";
 import { clientFaults, planFaults } from "../../src/verify/live/plan.ts";
 import { ResourceLogs } from "../../src/verify/live/resource.ts";
 import { Observer } from "../../src/verify/live/observer.ts";
@@ -14,6 +16,18 @@ import { useNamesOfObjects } from "../../src/verify/live/stories/naming.ts";
 import { Party } from "../../src/verify/live/stories/party.ts";
 import { tallyWrites } from "../../src/verify/live/tally.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
+
+/** What clients are told that nobody starts. */
+const noTask = {
+  fencedPort: 0,
+  unfencedPort: 0,
+  prefix: "",
+  ttlMs: 1_000,
+  calmMs: 0,
+  lanes: 1,
+  seed: 1,
+  ownStore: true,
+};
 
 describe("the plan", () => {
   const pace = { fromMs: 1_000, untilMs: 60_000, gapMs: [200, 900], ttlMs: 1_000 } as const;
@@ -33,6 +47,29 @@ describe("the plan", () => {
       expect(atMs + forMs).toBeLessThanOrEqual(pace.untilMs);
     }
   });
+});
+
+describe("the plan of a short run", () => {
+  it("has every kind if there is time for each, if only for a short one", () => {
+    const ttlMs = 2_000;
+    for (const [kinds, untilMs] of [
+      [3, 6_000],
+      [8, 10_000],
+      [10, 10_000],
+    ] as const) {
+      const faults = Array.from({ length: kinds }, (_, index) => `fault ${index}`);
+      for (let seed = 1; seed <= 200; seed += 1) {
+        const planned = planFaults(faults, { fromMs: 0, untilMs, ttlMs }, new Dice(seed, 1));
+        expect(new Set(planned.map(({ kind }) => kind)).size, `seed ${seed}`).toBe(kinds);
+        for (const { atMs, forMs } of planned) expect(atMs + forMs).toBeLessThanOrEqual(untilMs);
+      }
+    }
+  });
+});
+
+it("a plan ends, too, where there is time for one fault and no more", () => {
+  const pace = { fromMs: 0, untilMs: 600, ttlMs: 2_000 };
+  expect(planFaults(["pause", "kill"], pace, new Dice(1, 1))).toHaveLength(1);
 });
 
 describe("a resource", () => {
@@ -169,6 +206,32 @@ describe("the judge", () => {
   });
 });
 
+describe("the nemesis", () => {
+  it("heals a fault, too, that is just being brought, and brings no other", async () => {
+    const told: string[] = [];
+    let strike: () => void = () => {};
+    const fault: ServerFault = {
+      kind: "slow",
+      is: null,
+      strike: () =>
+        new Promise((resolve) => {
+          told.push("struck");
+          strike = () => resolve({ target: "server", heal: async () => void told.push("healed") });
+        }),
+    };
+    const nemesis = new Nemesis(new History(), new Fleet("memory:", "", noTask), [fault]);
+    const planned = { kind: "slow", atMs: 0, forMs: 60_000, pick: 0 };
+    const running = nemesis.run([planned, { ...planned, atMs: 1 }], () => false);
+    await expect.poll(() => told).toEqual(["struck"]);
+    const healing = nemesis.heal();
+    strike();
+    await healing;
+    expect(told).toEqual(["struck", "healed"]);
+    await running;
+    expect(told).toEqual(["struck", "healed"]);
+  });
+});
+
 describe("the way to a store", () => {
   it("knows which stores can stand behind a proxy", () => {
     expect(findWay("redis://u:p@h:7000/1")).toEqual({ closed: null, noReplay: null });
@@ -176,6 +239,8 @@ describe("the way to a store", () => {
     expect(findWay("sqlite:/x").closed).toContain("plain TCP");
     for (const secure of [
       "rediss://h",
+      "rediss+cluster://h",
+      "redlocks://a,b,c",
       "etcds://h:2379",
       "zookeepers://h:2281",
       "postgres://h/db?sslmode=require",
@@ -183,6 +248,10 @@ describe("the way to a store", () => {
       expect(findWay(secure).closed).toContain("certificate");
     }
     expect(findWay("postgres://h/db?sslmode=disable").closed).toBe(null);
+    expect(findWay("sqlite:/var/tls/x").closed).toContain("plain TCP");
+    for (const found of ["redis+cluster://h", "redis+sentinel://h/primary"]) {
+      expect(findWay(found).closed).toContain("by themselves");
+    }
   });
 
   it("puts a proxy in front of each server, and keeps the rest of the address", async () => {

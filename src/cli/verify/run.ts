@@ -12,6 +12,7 @@ import { clientFaults } from "../../verify/live/plan.ts";
 import type { Verified } from "../../verify/live/verified.ts";
 import { verifyStore } from "../../verify/live/verify.ts";
 import { renderReport } from "../../verify/report.ts";
+import { endAll, keepSignals } from "../../verify/servers/server-process.ts";
 import type { Call, Outcome } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Failure } from "../messages.ts";
@@ -90,9 +91,11 @@ async function refuseUnfit(url: string): Promise<void> {
 }
 
 async function startCluster(name: ClusterName): Promise<Cluster> {
+  keepSignals();
   try {
     return await clusters[name]();
   } catch (error) {
+    endAll();
     const reason = error instanceof Error ? reasonOf(error) : String(error);
     throw new Failure("cluster-unavailable", { cluster: name, reason });
   }

@@ -4,13 +4,14 @@ import {
   open,
   readdir,
   readFile,
+  readlink,
   realpath,
   rename,
   rm,
   stat,
   mkdir,
 } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { floorName, type Folder } from "./protocol.ts";
 
 /** A folder of files. */
@@ -27,10 +28,9 @@ export class DiskFolder implements Folder {
     this.#durable = durable;
   }
 
-  /** The folder of the file at a path; a link leads to the folder of what it names. */
+  /** The folder of the file at a path; a link leads to the folder of what it names, be that there or not. */
   static async of(path: string, durable: boolean): Promise<DiskFolder> {
-    const there = await unlessMissing(realpath(path));
-    return new DiskFolder(there ?? join(await realpath(dirname(path)), basename(path)), durable);
+    return new DiskFolder(await placeOf(path), durable);
   }
 
   async list(): Promise<readonly string[]> {
@@ -94,6 +94,16 @@ export class DiskFolder implements Folder {
       await handle.close();
     }
   }
+}
+
+/** Where a file is, or will be. A chain of links that has no end is refused by realpath. */
+async function placeOf(path: string): Promise<string> {
+  const there = await unlessMissing(realpath(path));
+  if (there !== null) return there;
+  const folder = await realpath(dirname(path));
+  const place = join(folder, basename(path));
+  const named = await readlink(place).catch(() => null);
+  return named === null ? place : placeOf(resolve(folder, named));
 }
 
 async function unlessMissing<T>(looking: Promise<T>): Promise<T | null> {

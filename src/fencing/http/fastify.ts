@@ -1,6 +1,6 @@
 /** Fencing for Fastify: a hook for `preHandler`, where bodies have been read. Typed by what it uses of Fastify. */
 import { fencingHeader, gateOf, type HttpFenceOptions, problemType } from "../http.ts";
-import { end } from "./node.ts";
+import { answering } from "./answering.ts";
 
 /** What is used of a request of Fastify. */
 export interface FastifyRequestLike {
@@ -29,7 +29,13 @@ export function fastifyFence<Request extends FastifyRequestLike = FastifyRequest
     new Promise((resolve, reject) => {
       const { method, headers } = request;
       const work = async (): Promise<void> => {
-        const ended = end(reply.raw);
+        const { ended, handOver } = answering(reply.raw);
+        // A stream that is sent to a client that has gone is dropped without an end.
+        const send = reply.send.bind(reply);
+        reply.send = (body) => {
+          handOver();
+          return send(body);
+        };
         resolve(undefined);
         await ended;
       };

@@ -8,6 +8,7 @@ import {
   problemOf,
   problemType,
 } from "../http.ts";
+import { answering } from "./answering.ts";
 
 /** A handler of node:http. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -25,12 +26,11 @@ export function fencedHandler(
   return async (request, response) => {
     const { method, headers } = request;
     const work = async (): Promise<void> => {
-      const ended = end(response);
+      const { ended, handOver } = answering(response);
       const handling = handler(request, response);
-      if (handling instanceof Promise) {
+      if (isThenable(handling)) {
         await handling;
-        // Nobody answers a client that has gone, and the handler is done.
-        if (response.destroyed) return;
+        handOver();
       }
       await ended;
     };
@@ -55,7 +55,7 @@ export function expressFence<Request extends IncomingMessage = IncomingMessage>(
   return (request, response, next) => {
     const { method, headers } = request;
     const work = async (): Promise<void> => {
-      const ended = end(response);
+      const { ended } = answering(response);
       next();
       await ended;
     };
@@ -65,21 +65,12 @@ export function expressFence<Request extends IncomingMessage = IncomingMessage>(
   };
 }
 
-/** Resolves when somebody has called `end`. The events of a response would not tell: they come, or not, when a client goes. */
-export function end(response: object): Promise<void> {
-  const original: unknown = Reflect.get(response, "end");
-  return new Promise((resolve) => {
-    Reflect.set(response, "end", (...args: unknown[]): unknown => {
-      const result: unknown =
-        typeof original === "function" ? Reflect.apply(original, response, args) : response;
-      resolve();
-      return result;
-    });
-  });
-}
-
 function answer(response: ServerResponse, problem: Problem): void {
   response.statusCode = problem.status;
   response.setHeader("content-type", problemType);
   response.end(JSON.stringify(problem));
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof Reflect.get(Object(value), "then") === "function";
 }

@@ -77,6 +77,7 @@ export class Nemesis {
   /** What is under way, by whom it hits. */
   readonly #active = new Map<string, Heal>();
   readonly #joining = new Set<Promise<unknown>>();
+  #bringing: Promise<boolean> = Promise.resolve(false);
   #over = false;
 
   constructor(history: Recording, fleet: Fleet, servers: readonly ServerFault[]) {
@@ -95,16 +96,18 @@ export class Nemesis {
       if (isOver() || this.#over) return;
       postponed.push(planned);
       for (const fault of postponed.slice(0, 3)) {
-        if (!(await this.#bring(fault))) continue;
+        this.#bringing = this.#bring(fault);
+        if (!(await this.#bringing)) continue;
         postponed.splice(postponed.indexOf(fault), 1);
         break;
       }
     }
   }
 
-  /** Ends all faults; the dead stay dead. */
+  /** Ends all faults, one that is just being brought too; the dead stay dead. */
   async heal(): Promise<void> {
     this.#over = true;
+    await this.#bringing.catch(() => false);
     await Promise.all([...this.#active.values()].map((heal) => heal()));
     await Promise.all(this.#joining);
   }

@@ -48,24 +48,30 @@ export interface Pace {
   readonly fromMs: number;
   /** When all have to be over. */
   readonly untilMs: number;
-  /** From the start of one to the start of the next. */
-  readonly gapMs: readonly [least: number, most: number];
+  /** From the start of one to the start of the next; if not given, by the ttl, and so that there is time for every kind. */
+  readonly gapMs?: readonly [least: number, most: number] | undefined;
   readonly ttlMs: number;
 }
 
+/** How long the shortest fault is, in ttls. */
+const shortest = 0.3;
+
 /** The faults of a run. Every kind comes before any comes twice. */
 export function planFaults(kinds: readonly string[], pace: Pace, dice: Dice): readonly PlannedFault[] {
-  const { fromMs, untilMs, gapMs, ttlMs } = pace;
+  const { fromMs, untilMs, ttlMs } = pace;
   const planned: PlannedFault[] = [];
   if (kinds.length === 0) return planned;
+  const leastMs = shortest * ttlMs;
+  const mostMs = Math.max(1, Math.min(0.9 * ttlMs, (untilMs - fromMs - leastMs) / kinds.length));
+  const gapMs = pace.gapMs ?? ([mostMs / 4, mostMs] as const);
   let bag: string[] = [];
   for (let atMs = fromMs; ; atMs += dice.between(...gapMs)) {
     if (bag.length === 0) {
       bag = [...kinds];
       dice.shuffle(bag);
     }
-    const forMs = ttlMs * dice.pick(0.3, 0.7, 1.2, 1.6, 2.2);
-    if (atMs + forMs > untilMs) return planned;
+    if (atMs + leastMs > untilMs) return planned;
+    const forMs = Math.min(ttlMs * dice.pick(shortest, 0.7, 1.2, 1.6, 2.2), untilMs - atMs);
     planned.push({ kind: bag.pop() ?? "", atMs, forMs, pick: dice.fraction() });
   }
 }

@@ -50,17 +50,20 @@ export function looseAnswers(url: string): string | null {
 export function findWay(url: string): WayFinding {
   const [, scheme = "", , hosts = "", rest = ""] = form.exec(url) ?? [];
   const known = schemes[scheme];
-  if (known === undefined || hosts === "") {
-    const closed = /^rediss|^etcds|^zookeepers|tls/.test(url)
-      ? "behind a proxy its certificate would not fit"
-      : "it is not reached over a plain TCP address";
-    return { closed, noReplay: closed };
-  }
-  if (/[?&](?:ssl|sslmode|tls)=(?!disable|false|0)/.test(rest)) {
-    const closed = "behind a proxy its certificate would not fit";
-    return { closed, noReplay: closed };
-  }
+  const closed = closedBy(scheme, rest, known !== undefined && hosts !== "");
+  if (known === undefined || closed !== null) return { closed, noReplay: closed };
   return { closed: null, noReplay: known.replay === true ? null : known.replay };
+}
+
+/** Why no proxy can stand in front of a store; null if one can. */
+function closedBy(scheme: string, rest: string, isPlain: boolean): string | null {
+  const isSecure = /^(?:rediss|redlocks|etcds|zookeepers)\b/.test(scheme);
+  if (isSecure || /[?&](?:ssl|sslmode|tls)=(?!disable|false|0)/.test(rest)) {
+    return "behind a proxy its certificate would not fit";
+  }
+  if (/\+(?:sentinel|cluster):$/.test(scheme))
+    return "its clients find the servers by themselves, past a proxy";
+  return isPlain ? null : "it is not reached over a plain TCP address";
 }
 
 /** The servers that an address names. */

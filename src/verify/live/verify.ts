@@ -167,8 +167,7 @@ class Run {
       this.#phase = "faults";
       // On a slow machine the opening may take its time: there are faults all the same.
       const untilMs = Math.max(forMs - (performance.now() - this.#startedAt), forMs / 2);
-      const pace = { fromMs: 0, untilMs, gapMs: gapMs ?? ([0.2 * ttlMs, 0.9 * ttlMs] as const), ttlMs };
-      const plan = planFaults(faults, pace, new Dice(seed, 1));
+      const plan = planFaults(faults, { fromMs: 0, untilMs, gapMs, ttlMs }, new Dice(seed, 1));
       await this.#unlessAborted(
         Promise.all([nemesis.run(plan, () => over || signal?.aborted === true), sleep(untilMs)]),
       );
@@ -231,8 +230,9 @@ class Run {
     if (signal === undefined) return work;
     return new Promise((resolve, reject) => {
       const abort = (): void => reject(signal.reason);
-      if (signal.aborted) return abort();
-      signal.addEventListener("abort", abort, { once: true });
+      if (signal.aborted) abort();
+      else signal.addEventListener("abort", abort, { once: true });
+      // Also when nobody waits for it any more: what is ended half-way fails, and nobody else would hear of it.
       work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     });
   }

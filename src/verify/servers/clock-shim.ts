@@ -3,10 +3,10 @@
  * library, that adds an offset from a file to what programs are told. The monotonic clock is left as it is.
  */
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, open, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { makeFolder, removeFolder } from "./server-process.ts";
 
 const execute = promisify(execFile);
 
@@ -74,7 +74,7 @@ export class ClockShim {
   /** Builds it; null where that cannot be done: no C compiler, or not Linux. */
   static async build(): Promise<ClockShim | null> {
     if (process.platform !== "linux") return null;
-    const folder = await mkdtemp(join(tmpdir(), "holdfast-clock-"));
+    const folder = await makeFolder("clock");
     try {
       const shim = new ClockShim(folder);
       // A server may run as another user.
@@ -84,7 +84,7 @@ export class ClockShim {
       await execute("cc", ["-O2", "-shared", "-fPIC", "-o", "clock.so", "clock.c"], { cwd: folder });
       return shim;
     } catch {
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder(folder);
       return null;
     }
   }
@@ -100,7 +100,7 @@ export class ClockShim {
     await inPlace.close();
   }
 
-  async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+  remove(): Promise<void> {
+    return removeFolder(this.#folder);
   }
 }

@@ -1,11 +1,17 @@
 /** Three etcd nodes in three network namespaces on a bridge of their own, whose links can be cut one by one. Linux, root. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { type EtcdNode, etcdNode } from "./etcd.ts";
 import { makeFolder } from "./server-process.ts";
 
-const execute = promisify(execFile);
-const ip = (command: string): Promise<unknown> => execute("ip", command.split(" "));
+/** Runs ip, out of reach of Ctrl-C: what it does half-way nobody would take away. */
+async function ip(command: string): Promise<void> {
+  const child = spawn("ip", command.split(" "), { stdio: ["ignore", "ignore", "pipe"], detached: true });
+  let output = "";
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  await once(child, "close");
+  if (child.exitCode !== 0) throw new Error(`ip ${command}: ${output.trim()}`);
+}
 
 /** Whether namespaces can be made here. */
 export async function canMakeNamespaces(): Promise<boolean> {

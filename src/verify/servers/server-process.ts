@@ -1,5 +1,6 @@
 /** A throwaway server in a process of its own, on loopback: started, broken and removed; what it serves is left to its maker. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -26,14 +27,21 @@ export interface Recipe {
   readonly readyMs?: number | undefined;
 }
 
+/** All folders that are there. */
+const folders = new Set<string>();
+const removal = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 };
+
 /** A folder of its own for a server. */
-export function makeFolder(name: string): Promise<string> {
-  return mkdtemp(join(tmpdir(), `holdfast-${name}-`));
+export async function makeFolder(name: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `holdfast-${name}-`));
+  folders.add(folder);
+  return folder;
 }
 
 /** Removes the folder of a server that has ended. */
 export async function removeFolder(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  await rm(folder, removal);
+  folders.delete(folder);
 }
 
 /** Ports below those that systems give to outgoing connections: one of these could take a port before its server does. */
@@ -70,16 +78,34 @@ export async function startServer(recipe: Recipe): Promise<ServerProcess> {
   return server;
 }
 
-/** All that run: a process that is cut short leaves no server behind. */
+/** All that run. */
 const running = new Set<ChildProcess>();
-process.on("exit", () => {
+
+/** Ends all servers at once and removes all folders: what is cut short, or fails half-way, leaves nothing behind. */
+export function endAll(): void {
   for (const child of running) child.kill("SIGKILL");
-});
+  for (const folder of folders) {
+    try {
+      rmSync(folder, removal);
+      folders.delete(folder);
+    } catch {
+      // Whoever ends has no time for more.
+    }
+  }
+}
+process.on("exit", endAll);
 
 /** Sees to it that a child does not outlive this process, however that ends but by SIGKILL. */
 export function endWithUs(child: ChildProcess): void {
   running.add(child);
   child.once("exit", () => running.delete(child));
+}
+
+let apart = false;
+
+/** From now on servers do not hear Ctrl-C at the terminal: whoever calls this does, and ends them in order. */
+export function keepSignals(): void {
+  apart = true;
 }
 
 /** A server that can be paused, killed and started again with what it has kept in its folder. */
@@ -134,6 +160,7 @@ export class ServerProcess {
       cwd: folder,
       env: env ?? process.env,
       stdio: ["ignore", "pipe", "pipe"],
+      detached: apart,
       ...(uid === undefined ? {} : { uid }),
       ...(gid === undefined ? {} : { gid }),
     });
