@@ -113,9 +113,11 @@ export class EtcdClient {
 
   /** Begins a watch. It ends with the stream, with the connection, or as the server wishes, and is told so. */
   async watch(request: Init<WatchCreateRequest>, listener: WatchListener): Promise<Watch> {
-    this.#watches ??= this.#openWatches();
-    const stream = await this.#watches;
-    return stream.create(request, listener);
+    for (;;) {
+      const stream = await (this.#watches ??= this.#openWatches());
+      // It ends with its last watch, which may have been right now.
+      if (stream.open) return stream.create(request, listener);
+    }
   }
 
   /** Ends everything at once. Calls that are under way reject. */
