@@ -7,6 +7,10 @@ import { xids } from "../../src/backends/zookeeper/client/wire.ts";
 export class FrameProxy {
   /** Of what the server says, only pongs get through. */
   mute = false;
+  /** What is swallowed ends its connection, unless it is the first message, the welcome. */
+  endWhenMute = false;
+  /** How many connections there were. */
+  accepted = 0;
   /** New connections are reset. */
   refuse = false;
   /** How long after one message of the server the next is let through, in milliseconds. */
@@ -46,6 +50,8 @@ export class FrameProxy {
     const server = connect(targetPort, "127.0.0.1");
     const splitter = new FrameSplitter();
     this.#clients.add(client);
+    this.accepted += 1;
+    let welcomed = false;
     for (const [one, other] of [
       [client, server],
       [server, client],
@@ -58,7 +64,12 @@ export class FrameProxy {
     let dueAt = 0;
     server.on("data", (chunk) => {
       for (const frame of splitter.push(chunk)) {
-        if (this.mute && frame.readInt32BE(0) !== xids.ping) continue;
+        const isWelcome = !welcomed;
+        welcomed = true;
+        if (this.mute && !isWelcome && frame.readInt32BE(0) !== xids.ping) {
+          if (this.endWhenMute) client.resetAndDestroy();
+          continue;
+        }
         const length = Buffer.alloc(4);
         length.writeInt32BE(frame.length);
         const message = Buffer.concat([length, frame]);

@@ -332,6 +332,20 @@ describe("a session", () => {
     await until("lost", () => zoo.state === "lost");
   });
 
+  it("makes pauses before it comes back to a server that takes it and then serves nothing", async () => {
+    const cut = await FrameProxy.start(rig.servers[0]?.port ?? 0);
+    open.push(cut);
+    const zoo = session(`127.0.0.1:${cut.port}`);
+    await zoo.sync("/");
+    cut.mute = true;
+    cut.endWhenMute = true;
+    const begun = performance.now();
+    for (let tries = 0; tries < 2; tries++) await zoo.sync("/").catch(() => {});
+    // Each is asked four times, on a new connection each time: twice at once, then after 10 ms, 20 ms, 40 ms and so on, each by half at least.
+    expect(cut.accepted).toBe(8);
+    expect(performance.now() - begun).toBeGreaterThan(100);
+  });
+
   it("goes to another server when one speaks on and on and never says welcome", async () => {
     const server = createServer((socket) => {
       const trickle = setInterval(() => socket.write(Buffer.alloc(1)), 50);

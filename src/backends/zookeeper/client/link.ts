@@ -40,6 +40,8 @@ export class Link {
   #password: Uint8Array = new Uint8Array(16);
   #connection: Connection | null = null;
   #welcomed = false;
+  /** Whether anything was answered on this connection. */
+  #served = false;
   /** How many parts of what was watched before the server still has to tell the changes of. */
   #behind = 0;
   #lastZxid = 0n;
@@ -154,6 +156,7 @@ export class Link {
       password: this.#password,
     });
     this.#welcomed = false;
+    this.#served = false;
     // All servers get their turn while requests wait, and in half of a session.
     const welcomeMs = Math.max(200, Math.min(reachMs, this.sessionMs / 2) / this.#route.length);
     const connection = new Connection(this.#route.next(), tls, hello, welcomeMs, clock, {
@@ -174,7 +177,6 @@ export class Link {
     if (sessionMs <= 0) return this.#expired();
     const { pingShare, auth = [] } = this.#options;
     const isNew = this.id === 0n;
-    this.#route.reached();
     this.#welcomed = true;
     this.#giveUpTimer?.cancel();
     this.id = sessionId;
@@ -193,6 +195,8 @@ export class Link {
   #answered(op: number, sentAt: number, zxid: bigint, code: number): void {
     if (code === zooCodes.sessionExpired || code === zooCodes.sessionMoved) return;
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
+    if (!this.#served) this.#route.reached();
+    this.#served = true;
     this.#touches.add(sentAt);
     // A refused write went to a majority, too.
     if (writes.has(op)) this.#touches.prove(sentAt);
@@ -214,7 +218,8 @@ export class Link {
       const leftMs = this.#heardAt + this.sessionMs - clock.now();
       this.#giveUpTimer = clock.after(Math.max(0, leftMs), () => this.#giveUp());
     }
-    if (!wasConnected) this.#route.failed(cause);
+    // One that takes us and then serves nothing is not to be asked again and again without a pause.
+    if (!this.#served) this.#route.failed(cause);
     if (this.#route.refused) this.#waiting.fail(connectionLoss(true, cause));
     this.#retryTimer = setTimeout(() => this.#connect(), this.#route.pauseMs());
     if (this.#waiting.length === 0) this.#retryTimer.unref();
