@@ -74,7 +74,18 @@ it("a server that accepts but never speaks is given up in time", async () => {
   proxy.blackhole();
   const { error, tookMs } = await failure(clientOf([url(proxy.port)]).call(methods.put, { key }));
   expect(error).toMatchObject({ notDone: true });
+  expect(error).toHaveProperty("message", expect.stringContaining(url(proxy.port)));
   expect(tookMs).toBeLessThan(1_000);
+});
+
+it("several that never speak are all named", async () => {
+  proxy.blackhole();
+  const endpoints = [url(proxy.port), `http://localhost:${proxy.port}`];
+  const { error } = await failure(clientOf(endpoints).call(methods.put, { key }));
+  expect(error).toMatchObject({ status: status.deadlineExceeded, notDone: true });
+  for (const endpoint of endpoints) {
+    expect(error).toHaveProperty("message", expect.stringContaining(endpoint));
+  }
 });
 
 it("an answer that does not come in time: the call may have happened, and here it has", async () => {
