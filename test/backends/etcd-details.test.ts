@@ -5,8 +5,11 @@ import { type EtcdNode, TcpProxy } from "../../scripts/lib/for-tests.mjs";
 import { type EtcdBackend, etcdBackend, type EtcdOptions } from "../../src/backends/etcd/index.ts";
 import { EtcdClient } from "../../src/backends/etcd/client/client.ts";
 import type { WatchEvent } from "../../src/backends/etcd/client/messages/watch.ts";
+import { Calls } from "../../src/backends/etcd/calls.ts";
 import { hasBug } from "../../src/backends/etcd/examine.ts";
+import { Leases } from "../../src/backends/etcd/lease.ts";
 import { connect, openBackend } from "../../src/connect.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { etcdctl, startOne } from "../helpers/etcd.ts";
 import { ask, keys, leases } from "../helpers/etcd-store.ts";
@@ -174,6 +177,17 @@ describe("cost", () => {
 });
 
 describe("lives", () => {
+  it("a lease that has ended is not kept in mind", async () => {
+    const client = new EtcdClient({ endpoints: [node.endpoint] });
+    const held = new Leases(new Calls(client, systemClock, 1_000), systemClock, () => {});
+    const lease = await held.forTtl(5_000);
+    expect(held.find(lease.id)).toBe(lease);
+    await ask(node.endpoint, "lease/revoke", { ID: `${lease.id}` });
+    expect(await held.keep(lease)).toBe(false);
+    expect(held.find(lease.id)).toBeUndefined();
+    await client.close();
+  });
+
   it("an entry that nobody renews ends although its neighbours on the same lease are renewed", async () => {
     const client = backend();
     const [kept, left] = [
@@ -309,6 +323,13 @@ describe("URLs", () => {
     "etcd://h?nope=1",
     "etcd://h?names=odd",
     "etcd://u:secret@h/?nope=1",
+    "etcd://u:secret%zz@h/",
+    "etcd://u:secret@h/%zz",
+    "etcd://h?ca=/nowhere.pem",
+    "etcd://h?names=plain&names=escaped",
+    "etcds://h?ca=/nowhere.pem",
+    "etcds://h?ca=package.json",
+    "etcds://h?cert=package.json",
   ])("%s is refused, without showing a password", async (url) => {
     const refusal = await openBackend(url).then(
       () => "it was taken",
@@ -316,6 +337,16 @@ describe("URLs", () => {
     );
     expect(refusal).toMatchObject({ code: "LOCK_INVALID" });
     expect(String(refusal)).not.toContain("secret");
+  });
+});
+
+describe("options", () => {
+  it("of another kind than they should be are refused", () => {
+    const given = (options: object): unknown => etcdBackend({ endpoints: ["h"], ...options });
+    const endpoints = ["h:1", [], ["ftp://h"], ["http://h/path"]].map((each) => ({ endpoints: each }));
+    for (const options of [{ names: "odd" }, { callMs: 0 }, { pingMs: Number.NaN }, ...endpoints]) {
+      expect(() => given(options)).toThrow(expect.objectContaining({ code: "LOCK_INVALID" }));
+    }
   });
 });
 

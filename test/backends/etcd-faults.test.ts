@@ -157,6 +157,20 @@ describe("leases that others revoke", () => {
 });
 
 describe("compaction", () => {
+  it("of all that a holder has seen does not keep it from hearing that its lock was stolen", async () => {
+    const [node] = await start(1);
+    if (node === undefined) throw new Error("no node");
+    const [holder, thief] = [await open([node.endpoint]), await open([node.endpoint])];
+    const lock = await holder.acquire("a", { ttl: 30_000 });
+    await holder.request("b", () => {});
+    const revision = /"revision":"(\d+)"/.exec(await ask(node.endpoint, "kv/range", { key: "YQ==" }))?.[1];
+    await ask(node.endpoint, "kv/compaction", { revision });
+    // By now it watches its entry, and the next renewal is far away.
+    await sleep(2_000);
+    await thief.request("a", { steal: true }, () => {});
+    await expect.poll(() => lock.signal.aborted, { timeout: 3_000 }).toBe(true);
+  }, 30_000);
+
   it("in a loop under a hundred waiters, with connections cut, hangs nobody", async () => {
     const [node] = await start(1);
     if (node === undefined) throw new Error("no node");

@@ -163,6 +163,38 @@ describe("with a server", () => {
     expect(await lock.release()).toBe("released");
   });
 
+  it("makes a chroot that is not there, and listings know nothing of it", async () => {
+    const one = backend({ hosts: `${rig.hosts}/new/chroot`, root: "/locks" });
+    const locks = await connect(one);
+    open.push(locks);
+    const lock = await locks.acquire("a");
+    const looker = rawSession(rig.hosts);
+    open.push(looker);
+    expect((await looker.getChildren("/new/chroot/locks/a")).children).toHaveLength(1);
+    expect(await one.queues("")).toEqual(["a"]);
+    expect(await lock.release()).toBe("released");
+    expect(() => zookeeperBackend({ hosts: "h/chroot", root: "locks" })).toThrow(TypeError);
+  });
+
+  it.each([
+    [
+      "credentials of a kind that there is not",
+      { auth: { scheme: "odd", secret: "x" } },
+      /credentials.*check the scheme/,
+    ],
+    [
+      "an ACL for those who say who they are, by one who does not",
+      { acl: [{ perms: 31, scheme: "auth", id: "" }] },
+      /check acl/,
+    ],
+  ])("is refused with what to do about it: %s", async (_, options, why) => {
+    const locks = await connect(backend({ root: "/refused", ...options }));
+    open.push(locks);
+    const error: unknown = await locks.acquire("a").catch((reason: unknown) => reason);
+    expect(hasCode(error, "LOCK_UNAVAILABLE")).toBe(true);
+    expect(String(error)).toMatch(why);
+  });
+
   it("keeps a lock whose ttl is far longer than the servers' longest session", async () => {
     const locks = await connect(backend());
     open.push(locks);

@@ -11,6 +11,7 @@ import { type ZooKeeperOptions, zookeeperBackend } from "../../src/backends/zook
 import { connect } from "../../src/connect.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { type Build, build } from "../helpers/child.ts";
+import { FrameProxy } from "../helpers/frame-proxy.ts";
 import { startHolder } from "../helpers/holder.ts";
 import type { LineProcess } from "../helpers/line-process.ts";
 import { expectValid, Recorded } from "../helpers/recorded.ts";
@@ -275,6 +276,35 @@ describe("a client", () => {
     expect(again.token).toBeGreaterThan(next.token);
     await again.release();
     await leaks(rig.hosts);
+  });
+
+  it("that waits, and is told after a break that the entry ahead has left and then that its own has, does not believe in between", async () => {
+    const rig = await start(1);
+    const slow = await FrameProxy.start(only(rig).port);
+    const [rival, locks] = [await open(rig.hosts), await open(`127.0.0.1:${slow.port}`)];
+    const looker = rawSession(rig.hosts);
+    const inQueue = async (): Promise<string[]> => (await looker.getChildren("/f/a")).children;
+    await rival.acquire("a", { ttl: 20_000 });
+    let granted = false;
+    const waiting = locks.acquire("a", { ttl: 20_000 }).then((lock) => {
+      granted = true;
+      return lock;
+    });
+    await expect.poll(inQueue).toHaveLength(2);
+    // Both of its watches stand by then.
+    await sleep(300);
+    slow.refuse = true;
+    slow.resetAll();
+    for (const entry of await inQueue()) await looker.delete(`/f/a/${entry}`);
+    const next = await rival.acquire("a", { ttl: 20_000 });
+    slow.gapMs = 50;
+    slow.refuse = false;
+    // It joins again, behind the one that holds.
+    await expect.poll(inQueue, { timeout: 5_000 }).toHaveLength(2);
+    expect(granted).toBe(false);
+    await next.release();
+    expect((await waiting).token).toBeGreaterThan(next.token);
+    await Promise.all([looker.close(), slow.close()]);
   });
 
   it("whose answer to a create is lost finds its node again, and there is one", async () => {

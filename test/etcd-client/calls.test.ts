@@ -190,6 +190,21 @@ describe("watches", () => {
     expect(past.end).toBeNull();
   });
 
+  it("that are asked for while the last one is cancelled stand all the same", async () => {
+    const alone = new EtcdClient({ endpoints: [node.endpoint] });
+    const [first, second] = [new Told(), new Told()];
+    const watch = await alone.watch({ key: bytes("l") }, first.listener);
+    await expect.poll(() => first.createdAt).not.toBeNull();
+    const asked = alone.watch({ key: bytes("l") }, second.listener);
+    // The stream ends with its last watch.
+    watch.cancel();
+    await asked;
+    await expect.poll(() => second.createdAt).not.toBeNull();
+    await client.call(methods.put, { key: bytes("l") });
+    await expect.poll(() => second.short).toEqual(["+l"]);
+    await alone.close();
+  });
+
   it("from a revision that was compacted away end, and say so", async () => {
     const { header } = await client.call(methods.put, { key: bytes("c") });
     await client.call(methods.put, { key: bytes("c") });

@@ -1,4 +1,5 @@
 /** The thin client and servers that freeze, die, refuse or answer too late: it notices in time, and says what may have happened. */
+import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2";
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { type EtcdNode, freePorts, TcpProxy } from "../../scripts/lib/for-tests.mjs";
@@ -55,11 +56,36 @@ it("nobody there: the call surely did not happen", async () => {
   expect(error).toMatchObject({ status: status.unavailable, notDone: true });
 });
 
+it("something else than etcd is named as what it answered", async () => {
+  const server = createHttp2().on("stream", (stream: ServerHttp2Stream) => {
+    stream.respond({ ":status": 502, "content-type": "text/html" });
+    stream.end("<html>");
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const { error } = await failure(clientOf([url(port)]).call(methods.put, { key }));
+  expect(error).toMatchObject({ status: status.unavailable, notDone: false });
+  expect(error).toHaveProperty("message", expect.stringContaining("HTTP status 502"));
+  server.close();
+});
+
 it("a server that accepts but never speaks is given up in time", async () => {
   proxy.blackhole();
   const { error, tookMs } = await failure(clientOf([url(proxy.port)]).call(methods.put, { key }));
   expect(error).toMatchObject({ notDone: true });
+  expect(error).toHaveProperty("message", expect.stringContaining(url(proxy.port)));
   expect(tookMs).toBeLessThan(1_000);
+});
+
+it("several that never speak are all named", async () => {
+  proxy.blackhole();
+  const endpoints = [url(proxy.port), `http://localhost:${proxy.port}`];
+  const { error } = await failure(clientOf(endpoints).call(methods.put, { key }));
+  expect(error).toMatchObject({ status: status.deadlineExceeded, notDone: true });
+  for (const endpoint of endpoints) {
+    expect(error).toHaveProperty("message", expect.stringContaining(endpoint));
+  }
 });
 
 it("an answer that does not come in time: the call may have happened, and here it has", async () => {

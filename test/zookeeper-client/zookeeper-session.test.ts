@@ -1,11 +1,10 @@
 /** The client against a real server: nodes, watches, sessions that move, freeze, expire and are left. */
-import { connect, createServer, type Server } from "node:net";
+import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { TcpProxy } from "../../scripts/lib/zookeeper-for-tests.mjs";
 import { hasZooCode, type WatchEvent, type ZooSession } from "../../src/backends/zookeeper/client/index.ts";
-import { FrameSplitter } from "../../src/backends/zookeeper/client/frames.ts";
-import { xids } from "../../src/backends/zookeeper/client/wire.ts";
+import { FrameProxy } from "../helpers/frame-proxy.ts";
 import { openAcl, rawSession, started, type ZooRig } from "../helpers/zookeeper.ts";
 
 const none = Buffer.alloc(0);
@@ -178,9 +177,41 @@ describe("watches", () => {
     await until("the other event", () => seen.length > 1);
     expect(seen).toEqual([`deleted ${gone}`, `deleted ${stays}`]);
   });
+
+  it("that are too many for one message live through it, too", async () => {
+    const cut = await proxy();
+    const [zoo, other] = [session(`127.0.0.1:${cut.port}`), session()];
+    const paths = Array.from({ length: 3_000 }, () => `${name()}${"x".repeat(400)}`);
+    const seen: string[] = [];
+    await Promise.all(paths.map((path) => zoo.exists(path, (event) => seen.push(event.path))));
+    const { id } = zoo;
+    const states: string[] = [];
+    zoo.onState((state) => states.push(state));
+    cut.resetAll();
+    await until("connected again", () => states.length > 1);
+    await zoo.sync("/");
+    expect(states).toEqual(["suspended", "connected"]);
+    expect(zoo.id).toBe(id);
+    const [first = "", last = ""] = [paths[0], paths.at(-1)];
+    for (const path of [first, last]) await other.create(node(path, "ephemeral"));
+    await until("both events", () => seen.length > 1);
+    expect(seen).toEqual([first, last]);
+  });
 });
 
 describe("a session", () => {
+  it("reaches a server that answers behind others that do not, before its requests have waited for too long", async () => {
+    const holes = [await proxy(), await proxy()];
+    for (const hole of holes) hole.blackhole();
+    const ports = [...holes.map(({ port }) => port), rig.servers[0]?.port];
+    const zoo = session(ports.map((port) => `127.0.0.1:${port}`).join(), {
+      sessionMs: 30_000,
+      reachMs: 2_000,
+      random: () => 0,
+    });
+    await zoo.sync("/");
+  });
+
   it("keeps its id and its nodes when the connection breaks; a write that was under way is unknown, a question is asked again", async () => {
     const cut = await proxy();
     const [zoo, other] = [session(`127.0.0.1:${cut.port}`), session()];
@@ -220,7 +251,7 @@ describe("a session", () => {
   });
 
   it("gives up a server that goes on giving pongs and answers nothing else, and goes to another", async () => {
-    const mute = await MuteServer.start(rig.servers[0]?.port ?? 0);
+    const mute = await FrameProxy.start(rig.servers[0]?.port ?? 0);
     open.push(mute);
     const healthy = await proxy();
     const zoo = session(`127.0.0.1:${mute.port},127.0.0.1:${healthy.port}`, {
@@ -301,6 +332,34 @@ describe("a session", () => {
     await until("lost", () => zoo.state === "lost");
   });
 
+  it("makes pauses before it comes back to a server that takes it and then serves nothing", async () => {
+    const cut = await FrameProxy.start(rig.servers[0]?.port ?? 0);
+    open.push(cut);
+    const zoo = session(`127.0.0.1:${cut.port}`);
+    await zoo.sync("/");
+    cut.mute = true;
+    cut.endWhenMute = true;
+    const begun = performance.now();
+    for (let tries = 0; tries < 2; tries++) await zoo.sync("/").catch(() => {});
+    // Each is asked four times, on a new connection each time: twice at once, then after 10 ms, 20 ms, 40 ms and so on, each by half at least.
+    expect(cut.accepted).toBe(8);
+    expect(performance.now() - begun).toBeGreaterThan(100);
+  });
+
+  it("goes to another server when one speaks on and on and never says welcome", async () => {
+    const server = createServer((socket) => {
+      const trickle = setInterval(() => socket.write(Buffer.alloc(1)), 50);
+      socket.on("error", () => {}).on("close", () => clearInterval(trickle));
+      socket.write(Buffer.from([0, 0, 0xff, 0xff]));
+    });
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const zoo = session(`127.0.0.1:${port},${rig.hosts}`, { reachMs: 2_000, random: () => 0 });
+    await zoo.sync("/");
+    server.close();
+  });
+
   it("ends a connection on which a server speaks nonsense", async () => {
     const server = createServer((socket) => {
       socket
@@ -316,46 +375,3 @@ describe("a session", () => {
     server.close();
   });
 });
-
-/** A proxy in front of a server that can swallow all answers but pongs. */
-class MuteServer {
-  mute = false;
-  readonly #server: Server;
-
-  private constructor(targetPort: number) {
-    this.#server = createServer((client) => {
-      const server = connect(targetPort, "127.0.0.1");
-      const splitter = new FrameSplitter();
-      for (const [one, other] of [
-        [client, server],
-        [server, client],
-      ] as const) {
-        one.on("error", () => {}).on("close", () => other.destroy());
-      }
-      client.on("data", (chunk) => server.write(chunk));
-      server.on("data", (chunk) => {
-        for (const frame of splitter.push(chunk)) {
-          if (this.mute && frame.readInt32BE(0) !== xids.ping) continue;
-          const length = Buffer.alloc(4);
-          length.writeInt32BE(frame.length);
-          client.write(Buffer.concat([length, frame]));
-        }
-      });
-    });
-  }
-
-  static async start(targetPort: number): Promise<MuteServer> {
-    const one = new MuteServer(targetPort);
-    await new Promise<void>((resolve) => void one.#server.listen(0, "127.0.0.1", resolve));
-    return one;
-  }
-
-  get port(): number {
-    const address = this.#server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
-  }
-
-  async close(): Promise<void> {
-    this.#server.close();
-  }
-}

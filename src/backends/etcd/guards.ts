@@ -22,6 +22,8 @@ export class Guards {
   readonly #new = new Map<OwnEntry, number>();
   /** Entries with a guard; null while it is being set up. */
   readonly #standing = new Map<OwnEntry, Watch | null>();
+  /** Entries whose history was compacted away: what became of them up to now, only a look can tell. */
+  readonly #unseen = new WeakSet<OwnEntry>();
   #timer: Timer | null = null;
   #listener: ((queue: string, id: string) => void) | null = null;
 
@@ -72,17 +74,19 @@ export class Guards {
     this.#standing.set(own, null);
     const request = {
       key: Buffer.from(own.key),
-      startRevision: own.seq + 1n,
+      startRevision: this.#unseen.has(own) ? 0n : own.seq + 1n,
       filters: [watchFilter.noPut],
       prevKv: true,
     };
     try {
       const watch = await this.#client.watch(request, {
-        created: () => {},
+        created: () => {
+          if (this.#unseen.has(own) && this.#standing.has(own)) this.#listener?.(own.queue, own.id);
+        },
         events: (events) => this.#told(own, events),
         ended: ({ compactRevision }) => {
-          // What was compacted away is not told any more: the next renewal finds out.
-          if (this.#standing.delete(own) && compactRevision === 0n) this.add(own);
+          if (compactRevision > 0n) this.#unseen.add(own);
+          if (this.#standing.delete(own)) this.add(own);
         },
       });
       if (this.#standing.has(own)) this.#standing.set(own, watch);

@@ -5,7 +5,7 @@ import { invalid } from "../../core/errors.ts";
 import { EtcdBackend } from "./backend.ts";
 import { EtcdClient } from "./client/client.ts";
 import type { TlsOptions } from "./client/session.ts";
-import { Layout, type NameStyle } from "./layout.ts";
+import { checkStyle, Layout, type NameStyle } from "./layout.ts";
 import { readUrl } from "./url.ts";
 
 export { EtcdBackend, etcdTraits, type OwnershipGuard } from "./backend.ts";
@@ -55,13 +55,18 @@ export interface EtcdOptions {
 /** A client of an etcd cluster. It connects when it is first used. */
 export function etcdBackend(options: EtcdOptions): EtcdBackend {
   const said = options.url === undefined ? null : readUrl(options.url);
-  const { clock = systemClock, patienceMs = 5_000, callMs, pingMs } = options;
-  const endpoints = (options.endpoints ?? said?.endpoints ?? []).map(endpointOf);
-  if (endpoints.length === 0) throw invalid("etcd: give at least one endpoint, or a url");
+  const { clock = systemClock, patienceMs = 5_000, callMs = 2_000, pingMs = 1_000 } = options;
+  if (!(callMs > 0 && pingMs > 0 && patienceMs >= 0)) {
+    throw invalid("etcd: callMs, pingMs and patienceMs are numbers of milliseconds");
+  }
+  const given: unknown = options.endpoints ?? said?.endpoints ?? [];
+  if (!Array.isArray(given) || given.length === 0)
+    throw invalid("etcd: give at least one endpoint, or a url");
+  const endpoints = given.map((endpoint) => endpointOf(String(endpoint)));
   const [auth, tls] = [options.auth ?? said?.auth, options.tls ?? said?.tls];
   const layout = new Layout(
     options.prefix ?? said?.prefix ?? "holdfast/",
-    options.names ?? said?.names ?? "escaped",
+    checkStyle(options.names ?? said?.names ?? "escaped"),
   );
   const client = new EtcdClient({ endpoints, auth, tls, callMs, pingMs });
   return new EtcdBackend({ client, layout, clock, patienceMs });
@@ -69,7 +74,7 @@ export function etcdBackend(options: EtcdOptions): EtcdBackend {
 
 function endpointOf(endpoint: string): string {
   const url = /^https?:\/\//.test(endpoint) ? endpoint : `http://${endpoint}`;
-  if (!URL.canParse(url))
+  if (!URL.canParse(url) || new URL(url).pathname !== "/")
     throw invalid(`etcd: ${JSON.stringify(endpoint)} is no endpoint; write http://host:2379`);
   return url;
 }

@@ -3,9 +3,16 @@
  * package and of etcdctl is; what is below it are its entries, whoever wrote them, in the order of their creation.
  */
 import type { EntryMode } from "../../core/backend.ts";
+import { invalid } from "../../core/errors.ts";
 
 /** How the name of a lock becomes part of a key; see EtcdOptions. */
 export type NameStyle = "escaped" | "plain";
+
+/** A style of names that there is. */
+export function checkStyle(style: string): NameStyle {
+  if (style !== "plain" && style !== "escaped") throw invalid('etcd: names must be "escaped" or "plain"');
+  return style;
+}
 
 /** An interval of keys: from the first up to, and without, the end. */
 export interface KeyRange {

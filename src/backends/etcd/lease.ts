@@ -165,6 +165,7 @@ export class Leases {
   lost(lease: Lease): void {
     lease.gone = true;
     this.retire(lease);
+    this.release(lease);
   }
 
   /** New entries get another one; when the last entry has left, it is given back. */

@@ -9,8 +9,15 @@ export function asFailure(error: unknown, what: string): unknown {
   if (hasZooCode(error, "connectionLoss") && !error.unsent) {
     return new LockError("LOCK_OUTCOME_UNKNOWN", `${what} on zookeeper: ${error.message}`, details);
   }
-  const advice = hasZooCode(error, "noAuth") ? "; give credentials (auth) that may change these nodes" : "";
-  return new LockError("LOCK_UNAVAILABLE", `${what} on zookeeper: ${error.message}${advice}`, details);
+  const text = `${what} on zookeeper: ${error.message}${adviceOn(error)}`;
+  return new LockError("LOCK_UNAVAILABLE", text, details);
+}
+
+function adviceOn(error: ZooError): string {
+  if (hasZooCode(error, "noAuth")) return "; give credentials (auth) that may change these nodes";
+  if (hasZooCode(error, "noNode")) return "; the nodes above it are missing, and we may not make them";
+  if (hasZooCode(error, "authFailed")) return "; check the scheme and the secret of auth";
+  return hasZooCode(error, "invalidAcl") ? '; check acl: the scheme "auth" needs credentials' : "";
 }
 
 /** This client was closed. */

@@ -82,14 +82,16 @@ export function zookeeperBackend(options: ZooKeeperOptions): ZooKeeperBackend {
     tickMs = 2_000,
   } = options;
   const { clock = systemClock, random = Math.random, reach = 5_000 } = options;
-  const ensemble = ensembleOf(options.hosts);
+  const { hosts, chroot } = ensembleOf(options.hosts);
   const credentials = auth === undefined ? [] : "scheme" in auth ? [auth] : auth;
   const acl = options.acl ?? (credentials.length > 0 ? whoeverWeAre : anyone);
   if (names !== "encoded" && names !== "paths") throw invalid('names is "encoded" or "paths"');
   if (layout !== "mutex" && layout !== "read-write") throw invalid('layout is "mutex" or "read-write"');
   if (!(tickMs > 0)) throw invalid("tickMs is a number of milliseconds above 0");
   return new ZooKeeperBackend({
-    ...ensemble,
+    hosts,
+    // Part of all paths, so that it is made where it is missing.
+    chroot: "",
     sessionMs: session === undefined ? undefined : durationMs(session, { option: "session", leastMs: 100 }),
     reachMs: durationMs(reach, { option: "reach", leastMs: 100 }),
     reportMs: tickMs / 2,
@@ -97,10 +99,10 @@ export function zookeeperBackend(options: ZooKeeperOptions): ZooKeeperBackend {
     tls,
     clock,
     random,
-    paths: pathsBelow(root, names),
+    paths: pathsBelow(root, names, chroot),
     layout,
     acl,
-    examine: (sessions) => examineEnsemble({ ...ensemble, tls, tickMs, acl, sessions }),
+    examine: (sessions) => examineEnsemble({ hosts, tls, tickMs, acl, sessions }),
   });
 }
 

@@ -15,10 +15,11 @@ export interface Paths {
   nameAt(path: string): string | null;
 }
 
-/** Paths below a root: checked once. */
-export function pathsBelow(root: string, style: NameStyle): Paths {
-  const trimmed = root.replace(/\/+$/, "");
-  if (trimmed !== "") checkPath(trimmed);
+/** Paths below a root, within a chroot if there is one: checked once. */
+export function pathsBelow(root: string, style: NameStyle, chroot = ""): Paths {
+  const within = root.replace(/\/+$/, "");
+  const trimmed = chroot + within;
+  for (const path of [within, trimmed]) if (path !== "") checkPath(path);
   const of = style === "encoded" ? encode : asPath;
   const nameOf = style === "encoded" ? decode : (path: string): string => path;
   return {

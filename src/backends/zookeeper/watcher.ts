@@ -79,9 +79,9 @@ export class Watcher {
   #fresh(own: Own): Snapshot | undefined {
     const now = this.#clock.now();
     const { state, guarded, session, ahead } = own;
-    // Guarded: had our own node been taken out before, we would know by now.
-    const alive = state === "live" && guarded && session.state === "connected" && own.lifeMs(now) > 0;
-    if (!alive || ahead === null) return undefined;
+    // Guarded: had our own node been taken out before, we would know by now, unless a new server is still telling.
+    const heard = guarded && session.state === "connected" && session.caughtUp;
+    if (state !== "live" || !heard || own.lifeMs(now) <= 0 || ahead === null) return undefined;
     const allGone = ahead.every((each) => typeof each !== "string" && each.state === "gone");
     return allGone ? { self: own.entry(now), ahead: nothingAhead } : undefined;
   }

@@ -81,8 +81,8 @@ export class EtcdClient {
     let session = this.#session;
     let headers = this.#headers;
     if (session === null || headers === null) {
-      session = await reachedWithin(deadlineMs, this.#connected());
-      headers = await reachedWithin(deadlineMs - (performance.now() - startedAt), this.#identified());
+      session = await this.#reachedWithin(deadlineMs, this.#connected());
+      headers = await this.#reachedWithin(deadlineMs - (performance.now() - startedAt), this.#identified());
     }
     try {
       const leftMs = deadlineMs - (performance.now() - startedAt);
@@ -99,7 +99,7 @@ export class EtcdClient {
     method: methods.Method<Request, Response>,
     request: Init<Request>,
   ): Promise<Response> {
-    const headers = await reachedWithin(this.callMs, this.#identified());
+    const headers = await this.#reachedWithin(this.callMs, this.#identified());
     const session = await this.#open(endpoint);
     try {
       // A member without a leader may answer, too.
@@ -113,9 +113,11 @@ export class EtcdClient {
 
   /** Begins a watch. It ends with the stream, with the connection, or as the server wishes, and is told so. */
   async watch(request: Init<WatchCreateRequest>, listener: WatchListener): Promise<Watch> {
-    this.#watches ??= this.#openWatches();
-    const stream = await this.#watches;
-    return stream.create(request, listener);
+    for (;;) {
+      const stream = await (this.#watches ??= this.#openWatches());
+      // It ends with its last watch, which may have been right now.
+      if (stream.open) return stream.create(request, listener);
+    }
   }
 
   /** Ends everything at once. Calls that are under way reject. */
@@ -134,8 +136,8 @@ export class EtcdClient {
 
   async #openWatches(): Promise<WatchStream> {
     try {
-      const session = await reachedWithin(this.callMs, this.#connected());
-      const headers = await reachedWithin(this.callMs, this.#identified());
+      const session = await this.#reachedWithin(this.callMs, this.#connected());
+      const headers = await this.#reachedWithin(this.callMs, this.#identified());
       if (!session.open) throw lost(session.endpoint);
       return new WatchStream(
         (listener) =>
@@ -230,6 +232,23 @@ export class EtcdClient {
     }
   }
 
+  /** What connecting gives, if it takes no longer than this. */
+  async #reachedWithin<T>(ms: number, work: Promise<T> | T): Promise<T> {
+    if (!(work instanceof Promise)) return work;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const message = `no etcd server was reached within ${Math.floor(ms)} ms, of ${this.endpoints.join(", ")}`;
+        reject(new EtcdError(message, { status: status.deadlineExceeded, notDone: true }));
+      }, ms);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   /** After a failure the next call may do better elsewhere, or with another token. */
   #learnFrom(error: unknown, session: Session): void {
     if (!(error instanceof EtcdError)) return;
@@ -245,21 +264,4 @@ export class EtcdClient {
 function lost(endpoint: string): EtcdError {
   const message = `etcd at ${endpoint}: the connection has ended`;
   return new EtcdError(message, { status: status.unavailable, notDone: true, endpoint });
-}
-
-/** What connecting gives, if it takes no longer than this. */
-async function reachedWithin<T>(ms: number, work: Promise<T> | T): Promise<T> {
-  if (!(work instanceof Promise)) return work;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const message = `no etcd server was reached within ${Math.floor(ms)} ms`;
-      reject(new EtcdError(message, { status: status.deadlineExceeded, notDone: true }));
-    }, ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -18,6 +18,8 @@ export class Exchange {
   readonly #frames = new FrameReader();
   #code: string | undefined;
   #text = "";
+  /** What came instead of gRPC, from a proxy or another kind of server. */
+  #strange = "";
   #failure: unknown;
   #over = false;
 
@@ -57,6 +59,8 @@ export class Exchange {
 
   #read(headers: IncomingHttpHeaders): void {
     const code = headers["grpc-status"];
+    const http = Number(headers[":status"] ?? 200);
+    if (http !== 200) this.#strange = `it has answered with HTTP status ${http}`;
     if (typeof code !== "string") return;
     const text = headers["grpc-message"];
     this.#code = code;
@@ -76,6 +80,6 @@ export class Exchange {
     if (this.#code !== undefined && this.#failure === undefined) {
       return this.#code === "0" ? null : refusal(Number(this.#code), this.#text, this.#endpoint);
     }
-    return lost("the connection ended before the answer", this.#failure);
+    return lost(this.#strange || "the connection ended before the answer", this.#failure);
   }
 }

@@ -72,6 +72,11 @@ export class WatchStream {
     });
   }
 
+  /** Whether it takes new watches. */
+  get open(): boolean {
+    return !this.#over;
+  }
+
   create(request: Init<WatchCreateRequest>, listener: WatchListener): Watch {
     const watcher = new Watcher(listener, (cancelled) => this.#cancel(cancelled));
     this.#asked.push(watcher);

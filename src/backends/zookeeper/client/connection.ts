@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock, Timer } from "../../../core/clock.ts";
-import { connectionLoss, MalformedFrame, refusal, type ZooError, zooCodes } from "./errors.ts";
+import { connectionLoss, hasZooCode, MalformedFrame, refusal, type ZooError, zooCodes } from "./errors.ts";
 import { FrameSplitter } from "./frames.ts";
 import type { Host } from "./hosts.ts";
 import { JuteReader, JuteWriter } from "./jute.ts";
@@ -28,6 +28,8 @@ export interface Asked {
 export interface ConnectionEvents {
   welcome(welcome: Welcome, sentAt: number): void;
   event(event: WatchEvent): void;
+  /** The server has told all that had changed of what was watched before, or of a part of it. */
+  caughtUp(): void;
   /** A request was answered, with 0 or with a refusal; it was sent at `sentAt`. */
   answered(op: number, sentAt: number, zxid: bigint, code: number): void;
   /** The end. No request that was sent before will be answered. */
@@ -49,6 +51,7 @@ export class Connection {
   readonly #events: ConnectionEvents;
   readonly #splitter = new FrameSplitter();
   readonly #hello: Buffer;
+  readonly #begunAt: number;
   #helloAt = 0;
   #welcomed = false;
   #ended = false;
@@ -80,7 +83,8 @@ export class Connection {
     this.#clock = clock;
     this.#events = events;
     this.#silenceMs = welcomeMs;
-    this.heardAt = clock.now();
+    this.#begunAt = clock.now();
+    this.heardAt = this.#begunAt;
     const socket = openSocket(host, tls, () => this.#greet());
     this.#socket = socket;
     socket.on("data", (chunk: Buffer) => this.#received(chunk));
@@ -132,7 +136,8 @@ export class Connection {
     const lost = this.#sent.slice(this.#answeredUpTo);
     this.#sent = [];
     this.#answeredUpTo = 0;
-    const error = connectionLoss(false, cause);
+    // Behind credentials that it refuses, a server does nothing.
+    const error = hasZooCode(cause, "authFailed") ? cause : connectionLoss(false, cause);
     for (const { asked } of lost) asked.fail(error);
     this.#events.ended(cause);
   }
@@ -171,7 +176,7 @@ export class Connection {
     const { xid, zxid, code } = readHeader(reader);
     if (xid === xids.event) return this.#events.event(readEvent(reader));
     if (xid === xids.ping) return this.#events.answered(ops.ping, this.#pings.shift() ?? 0, zxid, code);
-    if (xid === xids.setWatches) return;
+    if (xid === xids.setWatches) return this.#events.caughtUp();
     if (xid === xids.auth) return this.#authAnswered(code);
     this.#answer(xid, zxid, code, reader);
   }
@@ -228,7 +233,9 @@ export class Connection {
     if (this.#ended) return;
     // A server may go on giving pongs though it serves nobody any more: while requests wait, answers have to come, too.
     const askedAt = this.#sent[this.#answeredUpTo]?.sentAt ?? Number.POSITIVE_INFINITY;
-    const silentMs = this.#clock.now() - Math.min(this.heardAt, Math.max(askedAt, this.#answeredAt));
+    const since = Math.min(this.heardAt, Math.max(askedAt, this.#answeredAt));
+    // Whatever it says, before its welcome it has said nothing.
+    const silentMs = this.#clock.now() - (this.#welcomed ? since : this.#begunAt);
     if (silentMs < this.#silenceMs) return this.#watchSilence(this.#silenceMs - silentMs);
     this.end(new Error(`the server has been silent for ${Math.round(silentMs)} ms`));
   }

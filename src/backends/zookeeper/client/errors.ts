@@ -11,6 +11,7 @@ export const zooCodes = {
   nodeExists: -110,
   notEmpty: -111,
   sessionExpired: -112,
+  invalidAcl: -114,
   authFailed: -115,
   sessionMoved: -118,
 } as const;

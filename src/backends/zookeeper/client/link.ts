@@ -40,6 +40,10 @@ export class Link {
   #password: Uint8Array = new Uint8Array(16);
   #connection: Connection | null = null;
   #welcomed = false;
+  /** Whether anything was answered on this connection. */
+  #served = false;
+  /** How many parts of what was watched before the server still has to tell the changes of. */
+  #behind = 0;
   #lastZxid = 0n;
   #heardAt = 0;
   readonly #waiting: WaitingLine;
@@ -64,6 +68,11 @@ export class Link {
   /** Until when the session surely lives, by our clock; in the past if that cannot be said. */
   get provenUntil(): number {
     return this.#touches.provenAt + this.sessionMs;
+  }
+
+  /** Whether the server has told all changes of what was watched on an earlier connection: until then not in their order. */
+  get caughtUp(): boolean {
+    return this.#behind === 0;
   }
 
   /** How many requests are under way or wait. */
@@ -139,7 +148,7 @@ export class Link {
 
   #connect(): void {
     this.#retryTimer = null;
-    const { tls, clock } = this.#options;
+    const { tls, clock, reachMs } = this.#options;
     const hello = connectRequest({
       lastZxid: this.#lastZxid,
       sessionMs: this.sessionMs,
@@ -147,10 +156,13 @@ export class Link {
       password: this.#password,
     });
     this.#welcomed = false;
-    const welcomeMs = Math.min(5_000, Math.max(200, this.sessionMs / (2 * this.#route.length)));
+    this.#served = false;
+    // All servers get their turn while requests wait, and in half of a session.
+    const welcomeMs = Math.max(200, Math.min(reachMs, this.sessionMs / 2) / this.#route.length);
     const connection = new Connection(this.#route.next(), tls, hello, welcomeMs, clock, {
       welcome: (welcome, sentAt) => this.#welcome(welcome, sentAt),
       event: (event) => this.watches.tell(event),
+      caughtUp: () => (this.#behind -= 1),
       answered: (op, sentAt, zxid, code) => this.#answered(op, sentAt, zxid, code),
       ended: (cause) => {
         if (this.#connection === connection) this.#disconnected(connection, cause);
@@ -165,7 +177,6 @@ export class Link {
     if (sessionMs <= 0) return this.#expired();
     const { pingShare, auth = [] } = this.#options;
     const isNew = this.id === 0n;
-    this.#route.reached();
     this.#welcomed = true;
     this.#giveUpTimer?.cancel();
     this.id = sessionId;
@@ -175,7 +186,7 @@ export class Link {
     this.#touches.addAtLeader(sentAt);
     if (isNew) this.#touches.prove(sentAt);
     connection.keepUp(sessionMs * pingShare, sessionMs * silenceShare);
-    introduce(connection, auth, this.watches, this.#lastZxid);
+    this.#behind = introduce(connection, auth, this.watches, this.#lastZxid);
     if (this.state === "lost") return this.#bury();
     for (const asked of this.#waiting.take()) connection.send(asked);
     this.#become("connected");
@@ -184,6 +195,8 @@ export class Link {
   #answered(op: number, sentAt: number, zxid: bigint, code: number): void {
     if (code === zooCodes.sessionExpired || code === zooCodes.sessionMoved) return;
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
+    if (!this.#served) this.#route.reached();
+    this.#served = true;
     this.#touches.add(sentAt);
     // A refused write went to a majority, too.
     if (writes.has(op)) this.#touches.prove(sentAt);
@@ -205,7 +218,8 @@ export class Link {
       const leftMs = this.#heardAt + this.sessionMs - clock.now();
       this.#giveUpTimer = clock.after(Math.max(0, leftMs), () => this.#giveUp());
     }
-    if (!wasConnected) this.#route.failed(cause);
+    // One that takes us and then serves nothing is not to be asked again and again without a pause.
+    if (!this.#served) this.#route.failed(cause);
     if (this.#route.refused) this.#waiting.fail(connectionLoss(true, cause));
     this.#retryTimer = setTimeout(() => this.#connect(), this.#route.pauseMs());
     if (this.#waiting.length === 0) this.#retryTimer.unref();

@@ -62,6 +62,11 @@ export class ZooSession {
     return this.#link.provenUntil;
   }
 
+  /** Whether the server has told all changes of what was watched on an earlier connection: until then not in their order. */
+  get caughtUp(): boolean {
+    return this.#link.caughtUp;
+  }
+
   /** Calls back when the state changes. Gives the function that ends it. */
   onState(listener: (state: SessionState) => void): () => void {
     return this.#link.onState(listener);

@@ -1,0 +1,71 @@
+/** What the URLs of several stores have in common: parameters, text that was escaped, and certificates that are named by their files. */
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { invalid } from "./errors.ts";
+
+/** Certificates as `node:tls` takes them. */
+export interface Certificates {
+  ca?: Buffer;
+  cert?: Buffer;
+  key?: Buffer;
+  servername?: string;
+}
+
+/** The parameters about TLS. */
+export const tlsParameters = ["ca", "cert", "key", "servername"] as const;
+
+/** Reads what follows "?": each parameter is known, and there once. */
+export function parametersOf(
+  store: string,
+  query: string,
+  known: readonly string[],
+): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (!known.includes(name)) {
+      throw invalid(`${store}: the URL has no parameter ${JSON.stringify(name)}; it has ${known.join(", ")}`);
+    }
+    if (parameters.has(name)) throw invalid(`${store}: the URL has ${name} twice`);
+    parameters.set(name, value);
+  }
+  return parameters;
+}
+
+/** Text as it was before it was escaped; the message does not show it, since it may be a password. */
+export function unescaped(store: string, what: string, text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid(`${store}: the ${what} in the URL has a % that is not followed by two hex digits of UTF-8`);
+  }
+}
+
+/** The certificates that parameters name. Refuses files that cannot be read or say something else. */
+export function certificatesOf(store: string, parameters: ReadonlyMap<string, string>): Certificates {
+  const [ca, cert, key] = ["ca", "cert", "key"].map((name) => fileOf(store, name, parameters.get(name)));
+  const servername = parameters.get("servername");
+  if ((cert === undefined) !== (key === undefined)) throw invalid(`${store}: cert and key go together`);
+  const certificates = { ...(ca && { ca }), ...(cert && key && { cert, key }) };
+  try {
+    // As authority, what is no certificate would be passed over, and nobody trusted: so it is read as a certificate of ours.
+    if (ca !== undefined) createSecureContext({ cert: ca });
+    createSecureContext(certificates);
+  } catch (cause) {
+    const files = "ca and cert are to be certificates in PEM, and key the key of cert";
+    throw invalid(`${store}: ${files}: ${messageOf(cause)}`);
+  }
+  return { ...certificates, ...(servername === undefined ? {} : { servername }) };
+}
+
+function fileOf(store: string, name: string, path: string | undefined): Buffer | undefined {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw invalid(`${store}: the file of ${name} cannot be read: ${messageOf(cause)}`);
+  }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
