@@ -2,8 +2,8 @@
  * The guard for SQL databases: a write and the check of its token are one transaction. The SQL is that of `fence` and
  * `fencedUpdate`; how each database is asked is in sql/databases.ts.
  */
-import { hasCode, invalid, LockError } from "../core/errors.ts";
-import type { FencedChange } from "../sql/fenced.ts";
+import { hasCode, LockError } from "../core/errors.ts";
+import { checkResource, type FencedChange } from "../sql/fenced.ts";
 import type { Guard } from "./guard.ts";
 import type { Connection, SqlDatabase } from "./sql/databases.ts";
 import { type Holder, tokenOf } from "./token.ts";
@@ -13,9 +13,6 @@ export type FencedRow = Omit<FencedChange, "token"> & { readonly holder: Holder 
 
 /** How often a transaction begins anew when others were preferred before its work has begun. */
 const tries = 10;
-
-/** How long the name of a resource may be, in bytes of UTF-8. */
-const longestResource = 512;
 
 /** Guards whatever a transaction writes, by the name of a resource, or rows by a column of theirs. */
 export class SqlGuard<Tx extends Connection> implements Guard {
@@ -152,12 +149,4 @@ export class SqlGuard<Tx extends Connection> implements Guard {
     const message = `${backend} did not say what became of the write of ${resource}, and it may or may not have happened: ${String(cause)}`;
     return new LockError("LOCK_OUTCOME_UNKNOWN", message, { backend, cause });
   }
-}
-
-function checkResource(resource: string): void {
-  const bytes = Buffer.byteLength(resource);
-  if (bytes >= 1 && bytes <= longestResource && !resource.includes("\0") && resource.isWellFormed()) return;
-  throw invalid(
-    `the name of a resource is well-formed text without NUL, 1 to ${longestResource} bytes of UTF-8`,
-  );
 }

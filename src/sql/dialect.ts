@@ -7,6 +7,8 @@ export interface Result {
   readonly rows: readonly Readonly<Record<string, unknown>>[];
   /** How many rows it found or changed. */
   readonly count: number;
+  /** Whether a transaction is open after it, where the driver says so. */
+  readonly begun?: boolean | undefined;
 }
 
 /** A database, as seen from inside a user's transaction. */

@@ -1,6 +1,7 @@
 /** Writes that carry a token: a row that has seen a newer one refuses them in the same statement. */
-import { LockError } from "../core/errors.ts";
+import { invalid, LockError } from "../core/errors.ts";
 import { isStale, staleToken } from "../fencing/guard.ts";
+import { checkToken } from "../fencing/token.ts";
 import { assignments, type Dialect, type Key, tableOf } from "./dialect.ts";
 import { checkIdentifier } from "./identifiers.ts";
 
@@ -29,6 +30,7 @@ export async function fencedUpdate<T>(
   tx: T,
   { table, key, token, set, column = "fence" }: FencedChange,
 ): Promise<boolean> {
+  checkToken(token);
   const name = tableOf(dialect, table);
   const fence = dialect.quote(checkIdentifier(column, "the name of a column"));
   const changes = assignments(dialect, { ...set, [column]: token.toString() }, 1);
@@ -64,4 +66,28 @@ export async function fencedUpdate<T>(
 export function busy(backend: string, name: string, cause: unknown): LockError {
   const message = `lock ${JSON.stringify(name)} on ${backend}: it is busy, and the wait is over`;
   return new LockError("LOCK_TIMEOUT", message, { lock: name, backend, cause });
+}
+
+/** The refusal of what only lasts as long as a transaction, where none is open: each statement would be one of its own. */
+export function notBegun(backend: string, what: string, cause?: unknown): TypeError {
+  const message = `${what} on ${backend} needs a transaction that has begun, on one connection: not a pool, nor a connection without BEGIN`;
+  return invalid(message, cause === undefined ? { backend } : { backend, cause });
+}
+
+/** How long the name of a resource may be, in bytes of UTF-8. */
+const longestResource = 512;
+
+/** What is shown to the fence of a resource. */
+export function checkFence(resource: string, token: bigint): void {
+  checkResource(resource);
+  checkToken(token);
+}
+
+/** The name of a resource. */
+export function checkResource(resource: string): void {
+  const bytes = typeof resource === "string" ? Buffer.byteLength(resource) : 0;
+  if (bytes >= 1 && bytes <= longestResource && !resource.includes("\0") && resource.isWellFormed()) return;
+  throw invalid(
+    `the name of a resource is well-formed text without NUL, 1 to ${longestResource} bytes of UTF-8`,
+  );
 }

@@ -1,5 +1,6 @@
 /** The optimistic way: read a row, work out its change, and write it only if nobody wrote in between. */
 import { systemClock } from "../core/clock.ts";
+import { invalid } from "../core/errors.ts";
 import { checkIdentifier } from "./identifiers.ts";
 import { assignments, type Dialect, type Key, tableOf } from "./dialect.ts";
 
@@ -43,6 +44,7 @@ export async function updateVersioned<T>(
   const name = tableOf(dialect, table);
   const counter = dialect.quote(checkIdentifier(version, "the name of a column"));
   const found = assignments(dialect, key, 1);
+  if (!Number.isInteger(tries) || tries < 1) throw invalid(`tries is ${tries}: give a whole number from 1`);
   for (let turn = 1; turn <= tries; turn++) {
     const { rows } = await dialect.run(
       tx,
@@ -51,16 +53,26 @@ export async function updateVersioned<T>(
     );
     const [row] = rows;
     if (row === undefined) return { outcome: "missing" };
+    const before = row[version] ?? null;
+    if (before === null)
+      throw invalid(`${table}: the column ${version} must be a number, and is null or not there`);
     const changes = await change(row);
     if (changes === null) return { outcome: "unchanged" };
+    checkChanges(changes, version);
     const set = assignments(dialect, changes, 1);
-    const where = assignments(dialect, { ...key, [version]: row[version] }, set.values.length + 1);
+    const where = assignments(dialect, { ...key, [version]: before }, set.values.length + 1);
     const sql = `UPDATE ${name} SET ${set.texts.join(", ")}, ${counter} = ${counter} + 1 WHERE ${where.texts.join(" AND ")}`;
     const { count } = await dialect.run(tx, sql, [...set.values, ...where.values]);
     if (count > 0) return { outcome: "updated", tries: turn };
     if (turn < tries) await pause(Math.random() * Math.min(longestPauseMs, 2 ** turn));
   }
   return { outcome: "conflict", tries };
+}
+
+function checkChanges(changes: unknown, version: string): void {
+  if (typeof changes !== "object" || changes === null)
+    throw invalid("change gives the columns to set, or null");
+  if (version in changes) throw invalid(`change must not set ${version}: every write raises it by one`);
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,5 +1,5 @@
 /** Locks, versions and fences in the user's own transactions on MySQL or MariaDB. */
-import { createPool, type Pool, type RowDataPacket } from "mysql2/promise";
+import { createConnection, createPool, type Pool, type RowDataPacket } from "mysql2/promise";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   fence,
@@ -49,6 +49,11 @@ async function begin(begins = true): Promise<Tx> {
 sqlTransactions("mysql", () => ({
   backend: () => mysqlBackend({ url }),
   begin,
+  onPool: () => ({
+    rowLock: (name, options) => rowLock(pool, name, options),
+    fence: (resource, token) => fence(pool, resource, token),
+    sessionLock: (name) => sessionLock(pool, name),
+  }),
   rowLocks: "holdfast_row_locks",
 }));
 
@@ -78,4 +83,43 @@ it("a session's lock that ended with its connection is not released by another o
   await expect(held?.release()).rejects.toMatchObject({ code: "LOCK_LOST" });
   first.destroy();
   second.release();
+});
+
+it("names and values are what they are, whatever a backslash means to the connection", async () => {
+  await sql(
+    url,
+    "CREATE TABLE quotes (id VARCHAR(50) PRIMARY KEY, body VARCHAR(50), version INT, fence BIGINT)",
+  );
+  await sql(url, "INSERT INTO quotes VALUES ('a', 'a', 1, NULL), ('b', 'b', 1, NULL)");
+  const connection = await pool.getConnection();
+  await connection.query("SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'");
+  await connection.beginTransaction();
+  const tricks = ["it's", "a\\\\", "a' OR 1=1 -- ", '"', "x'), ('y"];
+  for (const trick of tricks) {
+    expect(await rowLock(connection, trick)).toBe(true);
+    expect(await rowLock(connection, trick, { skipLocked: true })).toBe(true);
+    await fence(connection, trick, 1n);
+    const write = { table: "quotes", key: { id: trick }, token: 1n, set: { body: trick } };
+    expect(await fencedUpdate(connection, write)).toBe(false);
+    const change = { ...write, change: () => ({ body: trick }) };
+    expect(await updateVersioned(connection, change)).toEqual({ outcome: "missing" });
+  }
+  const [rows] = await connection.query<RowDataPacket[]>(
+    "SELECT CONVERT(name USING utf8mb4) AS name FROM holdfast_row_locks",
+  );
+  expect(rows.map(({ name }) => String(name))).toEqual(expect.arrayContaining(tricks));
+  await connection.rollback();
+  connection.destroy();
+});
+
+it("a row lock excludes connections with other charsets", async () => {
+  const [a, b] = [
+    await createConnection({ uri: url, charset: "latin1_swedish_ci" }),
+    await createConnection({ uri: url }),
+  ];
+  await a.beginTransaction();
+  await b.beginTransaction();
+  expect(await rowLock(a, "é")).toBe(true);
+  expect(await rowLock(b, "é", { skipLocked: true })).toBe(false);
+  await Promise.all([a.end(), b.end()]);
 });

@@ -47,6 +47,11 @@ async function begin(begins = true): Promise<Tx> {
 sqlTransactions("postgres", () => ({
   backend: () => postgresBackend({ url }),
   begin,
+  onPool: () => ({
+    rowLock: (name, options) => rowLock(pool, name, options),
+    fence: (resource, token) => fence(pool, resource, token),
+    sessionLock: (name) => sessionLock(pool, name),
+  }),
   rowLocks: "holdfast.row_locks",
 }));
 
@@ -75,4 +80,31 @@ it("a session's lock lasts until it is released or the connection ends", async (
   const last = await sessionLock(a, "session");
   await last?.release();
   a.release();
+});
+
+it("a session's lock that ended with its connection is not released by another one", async () => {
+  const [first, second] = [await pool.connect(), await pool.connect()];
+  let current = first;
+  const swapped = { query: (text: string, values?: unknown[]) => current.query(text, values) };
+  const held = await sessionLock(swapped, "swapped");
+  current = second;
+  await expect(held?.release()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  current = first;
+  await held?.release();
+  await expect(held?.release()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  first.release();
+  second.release();
+});
+
+it("a transaction is recognised on whatever acts like a client, and before BEGIN was answered", async () => {
+  const client = await pool.connect();
+  const begun = client.query("BEGIN");
+  const like = { query: (text: string, values?: unknown[]) => client.query(text, values) };
+  expect(await rowLock(client, "early")).toBe(true);
+  expect(await rowLock(like, "early")).toBe(true);
+  expect(await advisoryLock(like, "early")).toBe(true);
+  await begun;
+  await client.query("COMMIT");
+  await expect(advisoryLock(client, "late")).rejects.toMatchObject({ code: "LOCK_INVALID" });
+  client.release();
 });

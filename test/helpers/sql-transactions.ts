@@ -22,8 +22,19 @@ export interface Bench {
   backend(): Backend;
   /** Begins a transaction; without `begin`, each statement is one of its own. */
   begin(begin?: boolean): Promise<Tx>;
+  /** The tools on a pool instead of one of its connections. */
+  onPool(): Pick<Tx, "rowLock" | "fence"> & { sessionLock(name: string): Promise<unknown> };
   /** The table of the names that rowLock has locked, in SQL. */
   readonly rowLocks: string;
+}
+
+/** Calls as those do who have no types. */
+async function untyped(
+  tx: Tx,
+  call: "fence" | "fencedUpdate" | "updateVersioned",
+  ...args: unknown[]
+): Promise<unknown> {
+  return Reflect.apply(tx[call], tx, args);
 }
 
 const stock = 30;
@@ -118,6 +129,66 @@ export function sqlTransactions(name: string, bench: () => Bench): void {
       await Promise.all([loop(), loop(), loop()]).finally(() => over.abort());
       await cleaning;
       expect(served).toBe(24);
+    });
+
+    it("what lasts as long as a transaction is refused where none is open", async () => {
+      const ways = [{}, { wait: "1s" }, { nowait: true }, { skipLocked: true }];
+      const tx = await bench().begin(false);
+      const refused = { code: "LOCK_INVALID", message: expect.stringContaining("transaction") as unknown };
+      for (const on of [tx, bench().onPool()]) {
+        for (const way of ways)
+          await expect(on.rowLock("no-transaction", way)).rejects.toMatchObject(refused);
+        await expect(on.fence("no-transaction", 1n)).rejects.toMatchObject(refused);
+      }
+      await tx.end("COMMIT");
+      const pool = { code: "LOCK_INVALID", message: expect.stringContaining("pool") as unknown };
+      await expect(bench().onPool().sessionLock("on a pool")).rejects.toMatchObject(pool);
+    });
+
+    it("a lock that was skipped does not make what is read under the next one old", async () => {
+      await inTransaction((tx) => tx.sql("INSERT INTO goods VALUES (4, 1, 1, NULL)"));
+      for (const lock of ["skip-a", "skip-b"]) await inTransaction((tx) => tx.rowLock(lock));
+      const [other, seller, buyer] = [await bench().begin(), await bench().begin(), await bench().begin()];
+      await other.rowLock("skip-a");
+      await seller.rowLock("skip-b");
+      expect(await buyer.rowLock("skip-a", { skipLocked: true })).toBe(false);
+      await seller.sql("UPDATE goods SET stock = 0 WHERE id = 4");
+      await seller.end("COMMIT");
+      expect(await buyer.rowLock("skip-b", { skipLocked: true })).toBe(true);
+      const rows = await buyer.sql("SELECT stock FROM goods WHERE id = 4");
+      expect(rows.map((row) => Number(row["stock"]))).toEqual([0]);
+      await buyer.end("COMMIT");
+      await other.end("COMMIT");
+    });
+
+    it("tokens and resources that are none are refused before anything is asked", async () => {
+      const tx = await bench().begin();
+      const invalid = { code: "LOCK_INVALID" };
+      for (const token of [5, "7", null, undefined, { token: 3n }, -1n, 2n ** 63n]) {
+        await expect(untyped(tx, "fence", "report", token)).rejects.toMatchObject(invalid);
+        const change = { table: "goods", key: { id: 1 }, token, set: { stock: 1 } };
+        await expect(untyped(tx, "fencedUpdate", change)).rejects.toMatchObject(invalid);
+      }
+      for (const resource of ["", "a\0b", "x".repeat(513), "\ud800", 5, undefined])
+        await expect(untyped(tx, "fence", resource, 1n)).rejects.toMatchObject(invalid);
+      await tx.end("COMMIT");
+    });
+
+    it("changes of versions that make no sense are refused", async () => {
+      await inTransaction((tx) => tx.sql("INSERT INTO goods VALUES (5, 5, 1, NULL)"));
+      const tx = await bench().begin(false);
+      const change = { table: "goods", key: { id: 5 }, change: () => ({ stock: 1 }) };
+      for (const wrong of [
+        { ...change, tries: 0 },
+        { ...change, tries: Number.NaN },
+        { ...change, change: () => {} },
+        { ...change, change: () => ({ stock: 1, version: 7 }) },
+        // A column that is null counts nothing.
+        { ...change, version: "fence" },
+      ])
+        await expect(untyped(tx, "updateVersioned", wrong)).rejects.toMatchObject({ code: "LOCK_INVALID" });
+      expect(await tx.updateVersioned(change)).toEqual({ outcome: "updated", tries: 1 });
+      await tx.end("COMMIT");
     });
 
     it("a row lock takes one way of not waiting at most", async () => {

@@ -1,8 +1,15 @@
 /** Locks, versions and fences inside a user's own transaction on `pg`: the database ends them with COMMIT or ROLLBACK. */
+import { invalid, LockError } from "../../core/errors.ts";
 import { checkName } from "../../core/names.ts";
 import { staleToken } from "../../fencing/guard.ts";
 import type { Dialect } from "../../sql/dialect.ts";
-import { busy, fencedUpdate as fencedUpdateIn, type FencedChange } from "../../sql/fenced.ts";
+import {
+  busy,
+  checkFence,
+  fencedUpdate as fencedUpdateIn,
+  type FencedChange,
+  notBegun,
+} from "../../sql/fenced.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { type RowLockOptions, waitMsOf } from "../../sql/transaction.ts";
 import {
@@ -51,7 +58,8 @@ const shortestMs = 1;
 
 /**
  * Locks a name until the transaction ends, as SELECT … FOR UPDATE does. True when it is locked; false only with
- * `skipLocked`. Throws LOCK_TIMEOUT when the wait is over; the transaction can go on after that.
+ * `skipLocked`. Throws LOCK_TIMEOUT when the wait is over; the transaction can go on after that. LOCK_INVALID if no
+ * transaction is open, as on a pool: then nothing would stay locked.
  */
 export async function rowLock(
   tx: PgTransaction,
@@ -69,7 +77,7 @@ export async function rowLock(
       if (made.rowCount === 1) return;
     }
   };
-  return locked(tx, name, options, lock);
+  return locked(tx, name, options, "rowLock", lock);
 }
 
 /**
@@ -82,14 +90,14 @@ export async function advisoryLock(
   options: RowLockOptions = {},
 ): Promise<boolean> {
   checkName(name);
-  return locked(tx, name, options, async () => {
+  return locked(tx, name, options, "advisoryLock", async () => {
     await tx.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 7))", [name]);
   });
 }
 
 /** A lock that a connection holds, not a transaction. */
 export interface SessionLock {
-  /** Ends it. Throws if the connection is not the one that took it: a pooler has swapped it. */
+  /** Ends it. Throws LOCK_LOST if the connection is not the one that took it any more, or has given it up already. */
   release(): Promise<void>;
 }
 
@@ -103,21 +111,22 @@ export async function sessionLock(
   { nowait = false }: { readonly nowait?: boolean | undefined } = {},
 ): Promise<SessionLock | null> {
   checkName(name);
+  if ("totalCount" in client) throw invalid("sessionLock needs one connection, not a pool");
   const pid = await pidOf(client);
   const how = nowait ? "pg_try_advisory_lock" : "pg_advisory_lock";
   const { rows } = await client.query(`SELECT ${how}(hashtextextended($1, 7)) AS got`, [name]);
   if (nowait && Reflect.get(Object(rows[0]), "got") !== true) return null;
-  const same = async (): Promise<void> => {
-    if ((await pidOf(client)) === pid) return;
-    throw new Error(
-      "the connection is served by another process than the one that took the lock: a pooler swaps them",
-    );
-  };
-  await same();
+  if ((await pidOf(client)) !== pid) {
+    const message = `lock ${JSON.stringify(name)} on postgres: the connection is served by one process and then by another: a pooler swaps them`;
+    throw new LockError("LOCK_UNSUPPORTED", message, { lock: name, backend: "postgres" });
+  }
   return {
     async release() {
-      await same();
-      await client.query("SELECT pg_advisory_unlock(hashtextextended($1, 7))", [name]);
+      const sql = `SELECT CASE WHEN pg_backend_pid() = $2 THEN pg_advisory_unlock(hashtextextended($1, 7)) END AS released`;
+      const { rows: answer } = await client.query(sql, [name, pid]);
+      if (Reflect.get(Object(answer[0]), "released") === true) return;
+      const message = `lock ${JSON.stringify(name)} on postgres: its connection does not hold it any more, or was replaced`;
+      throw new LockError("LOCK_LOST", message, { lock: name, backend: "postgres" });
     },
   };
 }
@@ -134,7 +143,7 @@ export function fencedUpdate(tx: PgTransaction, change: FencedChange): Promise<b
 
 /**
  * Shows a token to the fence of a resource, for what has no column for it: throws LOCK_STALE_TOKEN if the resource has
- * seen a newer one. The fence stays locked until the transaction ends, so that what it writes is in order.
+ * seen a newer one. The fence stays locked until the transaction ends, so that what it writes is in order; LOCK_INVALID if none is open.
  */
 export async function fence(
   tx: PgTransaction,
@@ -142,14 +151,18 @@ export async function fence(
   token: bigint,
   { schema = "holdfast" }: InSchema = {},
 ): Promise<void> {
+  checkFence(resource, token);
   const table = `${quoted(checkIdentifier(schema, "the name of a schema"))}.fences`;
+  await assertBegun(tx, "fence");
   const { rowCount } = await tx.query(
     `INSERT INTO ${table} AS f (resource, token) VALUES ($1, $2)
       ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token`,
     [resource, token.toString()],
   );
   if (rowCount === 1) return;
-  const { rows } = await tx.query(`SELECT token FROM ${table} WHERE resource = $1`, [resource]);
+  const { rows } = await tx.query(`SELECT token::text AS token FROM ${table} WHERE resource = $1`, [
+    resource,
+  ]);
   throw staleToken({
     backend: "postgres",
     resource,
@@ -163,9 +176,11 @@ async function locked(
   tx: PgTransaction,
   name: string,
   options: RowLockOptions,
+  what: string,
   lock: () => Promise<void>,
 ): Promise<boolean> {
   const waitMs = waitMsOf(options);
+  await assertBegun(tx, what);
   if (waitMs === null) {
     await lock();
     return true;
@@ -187,6 +202,19 @@ async function locked(
     if (options.skipLocked === true) return false;
     throw busy("postgres", name, error);
   }
+}
+
+/** Refuses a connection on which no transaction is open, and a pool. Newer versions of `pg` know; others have to try. */
+async function assertBegun(tx: PgTransaction, what: string): Promise<void> {
+  const status: unknown = Reflect.get(tx, "getTransactionStatus");
+  if (typeof status === "function" && status.call(tx) === "T") return;
+  try {
+    await tx.query("SAVEPOINT holdfast_begun");
+  } catch (error) {
+    // no_active_sql_transaction
+    throw Reflect.get(Object(error), "code") === "25P01" ? notBegun("postgres", what, error) : error;
+  }
+  await tx.query("RELEASE SAVEPOINT holdfast_begun");
 }
 
 async function pidOf(client: PgTransaction): Promise<number> {

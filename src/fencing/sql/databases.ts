@@ -119,7 +119,7 @@ export function mysqlGuard<Tx extends MysqlConnection = MysqlConnection>(
     update: mysqlUpdate,
     highest: async (tx, resource) => {
       const sql = `SELECT CAST(token AS CHAR) AS token FROM ${table} WHERE resource = ?`;
-      const answer: unknown = await tx.query(sql, [resource]);
+      const answer: unknown = await tx.query(sql, [Buffer.from(resource)]);
       const rows: unknown = Array.isArray(answer) ? answer[0] : answer;
       return tokenIn(Array.isArray(rows) ? rows[0] : undefined);
     },
