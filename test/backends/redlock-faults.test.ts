@@ -100,6 +100,7 @@ describe("nodes that fail", () => {
   it("a majority that is down: unavailable, with what each node said; held locks are lost in time; and back again", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url);
+    await reachAll(locks, fleet);
     const lock = await locks.acquire("a", { ttl: "1s" });
     for (const node of [0, 1]) await fleet.servers[node]?.server.kill();
     const failure: unknown = await locks.acquire("b", { ttl: "1s" }).catch((error: unknown) => error);
@@ -107,6 +108,9 @@ describe("nodes that fail", () => {
     expect(String(failure)).toMatch(
       /1 of 3 nodes can vote, and 2 have to agree; 127\.0\.0\.1:\d+: .*; 127\.0\.0\.1/,
     );
+    await expect(locks.tryAcquire("a"), "whether it is held or not").rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+    });
     await eventually(() => lock.signal.aborted, 2_000);
     for (const node of [0, 1]) await fleet.servers[node]?.server.start();
     await eventually(async () => (await locks.tryAcquire("c").catch(() => null)) !== null);
@@ -129,6 +133,7 @@ describe("nodes that fail", () => {
   it("a node that was restarted empty gets the lock again, while the majority stands", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url);
+    await reachAll(locks, fleet);
     const lock = await locks.acquire("a", { ttl: "1500ms" });
     await fleet.lookers[0]?.set("mark", "1");
     await fleet.servers[0]?.server.kill();
@@ -144,6 +149,7 @@ describe("nodes that fail", () => {
   it("a majority that was restarted empty: the lock is lost, and not taken again in silence", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url);
+    await reachAll(locks, fleet);
     const lock = await locks.acquire("a", { ttl: "3s" });
     for (const node of [0, 1]) await fleet.servers[node]?.server.kill();
     for (const node of [0, 1]) await fleet.servers[node]?.server.start();
