@@ -48,6 +48,7 @@ const recipes = [
         end: "local result = store(KEYS[2], ARGV[1], ARGV[2])\nkeepCounter()\nreturn result\n",
       },
       { name: "free", made: ["free"], end: "" },
+      { name: "ours", made: ["ours"], end: "" },
     ],
   },
 ];

@@ -62,7 +62,7 @@ class Resource {
 /** On how many nodes a lock is, once it is on so many, or three seconds later: a majority is enough for a grant, the others take it a little later. */
 async function countOf(name: string, expected: number): Promise<number> {
   const count = async (): Promise<number> => {
-    const found = await Promise.all(fleet.lookers.map((looker) => looker.exists(`lock:${name}`)));
+    const found = await Promise.all(fleet.lookers.map((looker) => looker.exists(name)));
     return found.filter(Boolean).length;
   };
   for (const end = performance.now() + 3_000; (await count()) !== expected && performance.now() < end;)
@@ -84,9 +84,9 @@ async function holdOn(name: string, held: number) {
   if (first === undefined) throw new Error("there is no client");
   await reachAll(first, `${name}-before`);
   const others = fleet.lookers.slice(held);
-  for (const looker of others) await looker.set(`lock:${name}`, "somebody", "PX", 60_000, "NX");
+  for (const looker of others) await looker.set(name, "somebody", "PX", 60_000, "NX");
   const lock = await first.acquire(name, { ttl: "30s", renew: false, wait: "10s" });
-  for (const looker of others) await looker.del(`lock:${name}`);
+  for (const looker of others) await looker.del(name);
   expect(await countOf(name, held)).toBe(held);
   return lock;
 }
@@ -152,7 +152,7 @@ describe("clocks that jump", () => {
       const { held, forgotten } = cell;
       const name = `forget-${held}-${forgotten}`;
       const forget = async (node: number): Promise<void> => {
-        await fleet.lookers[node]?.del(`lock:${name}`);
+        await fleet.lookers[node]?.del(name);
       };
       judge(cell, await compete(name, held, forget, forgotten));
     },

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { redlockBackend } from "../../src/backends/redlock/index.ts";
+import { channelOf } from "../../src/backends/redlock/keys.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { startServers, type Servers } from "../helpers/redlock.ts";
 
@@ -30,7 +31,7 @@ function open(): LockManager {
 
 /** How many listen for this lock, on all nodes together. */
 async function listeners(name: string): Promise<number> {
-  const counts = await Promise.all(fleet.lookers.map((looker) => looker.pubsub("NUMSUB", `lock:${name}`)));
+  const counts = await Promise.all(fleet.lookers.map((looker) => looker.pubsub("NUMSUB", channelOf(name))));
   return counts.reduce((sum: number, [, count]) => sum + Number(count), 0);
 }
 
@@ -71,9 +72,9 @@ describe("a holder", () => {
     const [holder, other] = [open(), open()];
     const lock = await holder.acquire("kept");
     await eventually("the holder listens", async () => (await listeners("kept")) === 1);
-    await fleet.lookers[0]?.publish("lock:kept", "another");
-    await fleet.lookers[1]?.publish("lock:kept", "another");
-    await fleet.lookers[2]?.publish("lock:kept", "another");
+    await fleet.lookers[0]?.publish(channelOf("kept"), "another");
+    await fleet.lookers[1]?.publish(channelOf("kept"), "another");
+    await fleet.lookers[2]?.publish(channelOf("kept"), "another");
     expect(await other.tryAcquire("kept")).toBeNull();
     expect(lock.held).toBe(true);
     expect(await lock.release()).toBe("released");

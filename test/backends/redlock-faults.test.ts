@@ -1,4 +1,5 @@
 /** The Redlock backend while its nodes fail: typed errors, no wrong grant, nothing left behind; and beside locks of other kinds. */
+import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { ask, startProxy } from "../../scripts/lib/redis-servers.mjs";
@@ -44,7 +45,7 @@ async function nodesWith({ lookers }: Servers, key: string): Promise<number> {
 /** Waits until a client reaches all nodes: a majority is enough for a grant, and others may be just connecting. */
 async function reachAll(locks: LockManager, fleet: Servers): Promise<void> {
   const lock = await locks.acquire("warm");
-  await eventually(async () => (await nodesWith(fleet, "lock:warm")) === fleet.servers.length);
+  await eventually(async () => (await nodesWith(fleet, "warm")) === fleet.servers.length);
   await lock.release();
 }
 
@@ -93,12 +94,13 @@ describe("nodes that fail", () => {
     expect(lock.held, "it was renewed by the others").toBe(true);
     expect(await lock.release()).toBe("released");
     fleet.servers[0]?.server.resume();
-    await eventually(async () => (await fleet.lookers[0]?.exists("lock:a")) === 0);
+    await eventually(async () => (await fleet.lookers[0]?.exists("a")) === 0);
   });
 
   it("a majority that is down: unavailable, with what each node said; held locks are lost in time; and back again", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url);
+    await reachAll(locks, fleet);
     const lock = await locks.acquire("a", { ttl: "1s" });
     for (const node of [0, 1]) await fleet.servers[node]?.server.kill();
     const failure: unknown = await locks.acquire("b", { ttl: "1s" }).catch((error: unknown) => error);
@@ -106,6 +108,9 @@ describe("nodes that fail", () => {
     expect(String(failure)).toMatch(
       /1 of 3 nodes can vote, and 2 have to agree; 127\.0\.0\.1:\d+: .*; 127\.0\.0\.1/,
     );
+    await expect(locks.tryAcquire("a"), "whether it is held or not").rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+    });
     await eventually(() => lock.signal.aborted, 2_000);
     for (const node of [0, 1]) await fleet.servers[node]?.server.start();
     await eventually(async () => (await locks.tryAcquire("c").catch(() => null)) !== null);
@@ -121,36 +126,36 @@ describe("nodes that fail", () => {
     await expect(locks.tryAcquire("b", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     expect(performance.now() - started).toBeLessThan(5_000);
     for (const node of [0, 1]) fleet.servers[node]?.server.resume();
-    await eventually(
-      async () => (await nodesWith(fleet, "lock:a")) + (await nodesWith(fleet, "lock:b")) === 0,
-    );
+    await eventually(async () => (await nodesWith(fleet, "a")) + (await nodesWith(fleet, "b")) === 0);
     await (await locks.acquire("a", { wait: "5s" })).release();
   });
 
   it("a node that was restarted empty gets the lock again, while the majority stands", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url);
+    await reachAll(locks, fleet);
     const lock = await locks.acquire("a", { ttl: "1500ms" });
     await fleet.lookers[0]?.set("mark", "1");
     await fleet.servers[0]?.server.kill();
     await fleet.servers[0]?.server.start();
     // It is empty, and may have got the lock again by now.
     expect(await fleet.lookers[0]?.exists("mark")).toBe(0);
-    await eventually(async () => (await nodesWith(fleet, "lock:a")) === 3, 3_000);
+    await eventually(async () => (await nodesWith(fleet, "a")) === 3, 3_000);
     expect(lock.held).toBe(true);
     expect(await lock.release()).toBe("released");
-    expect(await nodesWith(fleet, "lock:a")).toBe(0);
+    expect(await nodesWith(fleet, "a")).toBe(0);
   });
 
   it("a majority that was restarted empty: the lock is lost, and not taken again in silence", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url);
+    await reachAll(locks, fleet);
     const lock = await locks.acquire("a", { ttl: "3s" });
     for (const node of [0, 1]) await fleet.servers[node]?.server.kill();
     for (const node of [0, 1]) await fleet.servers[node]?.server.start();
     await eventually(() => lock.signal.aborted, 4_000);
     expect(String(lock.signal.reason)).toMatch(/does not have it any more/);
-    expect(await nodesWith(fleet, "lock:a")).toBeLessThanOrEqual(1);
+    expect(await nodesWith(fleet, "a")).toBeLessThanOrEqual(1);
     expect(await lock.release()).toBe("gone");
   });
 
@@ -183,7 +188,7 @@ describe("answers that come late or not at all", () => {
     // A quarter of the ttl is what they have; the keys live on until they are let go.
     await expect(locks.acquire("a", { ttl: "400ms" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     expect((await locks.acquire("b", { ttl: "10s" })).held).toBe(true);
-    await eventually(async () => (await nodesWith(fleet, "lock:a")) === 0, 300);
+    await eventually(async () => (await nodesWith(fleet, "a")) === 0, 300);
   });
 
   it("a retry is not in the way of what an earlier attempt left behind", async () => {
@@ -204,7 +209,7 @@ describe("answers that come late or not at all", () => {
     for (const proxy of proxies.slice(0, 2)) proxy.down.swallow = true;
     await expect(backend.append("a", entry)).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     for (const proxy of proxies.slice(0, 2)) proxy.heal();
-    for (const looker of fleet.lookers.slice(0, 2)) await looker.set("lock:a", "one\0c1\0[]", "PX", 30_000);
+    for (const looker of fleet.lookers.slice(0, 2)) await looker.set("a", "one\0c1\0[]", "PX", 30_000);
     let snapshot = null;
     await eventually(async () => {
       snapshot = await backend.append("a", entry).catch(() => null);
@@ -230,41 +235,102 @@ describe("answers that come late or not at all", () => {
       );
       await Promise.all(work);
       expect([most, served]).toEqual([1, 20]);
-      expect(await nodesWith(fleet, "lock:a")).toBe(0);
+      expect(await nodesWith(fleet, "a")).toBe(0);
     }
   });
 });
 
 describe("locks of other languages", () => {
-  const takeByHand = ["set", "lock:a", "their-own-value", "nx", "px"];
-
-  it.each([1, 3])("on %i nodes: theirs blocks us, ours blocks theirs", async (count) => {
+  it.each([
+    { count: 1, settings: {} },
+    { count: 3, settings: {} },
+    { count: 3, settings: { prefix: "lock:" } },
+    { count: 3, settings: { fencing: false } },
+  ])("on $count nodes, $settings: theirs blocks us, ours blocks theirs", async ({ count, settings }) => {
     const fleet = await servers(count);
-    const locks = locksAt(fleet.url, { deadlineMs: 3_000 });
+    const locks = locksAt(fleet.url, { deadlineMs: 3_000, ...settings });
+    const key = `${"prefix" in settings ? settings.prefix : ""}a`;
+    const takeByHand = ["set", key, "their-own-value", "nx", "px"];
     const theirs = (...words: readonly string[]): Promise<string[]> =>
       Promise.all(fleet.servers.map(({ port }) => ask(port, ...words)));
     expect(new Set(await theirs(...takeByHand, "30000"))).toEqual(new Set(["OK"]));
     expect(await locks.tryAcquire("a")).toBeNull();
     await expect(locks.acquire("a", { wait: 50 })).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
-    expect((await locks.query()).held).toMatchObject([{ name: "a", clientId: "" }]);
+    // Without a prefix it could be any key.
+    const seen = key === "a" ? [] : [{ name: "a", clientId: "" }];
+    expect((await locks.query()).held).toMatchObject(seen);
     const waiting = locks.acquire("a", { wait: "5s" });
-    await theirs("del", "lock:a");
+    await theirs("del", key);
     const lock = await waiting;
     // A node from which theirs was deleted after we had a majority may be free.
     const taken = (await theirs(...takeByHand, "30000")).filter((answer) => answer === "OK").length;
     expect(taken).toBeLessThanOrEqual((count - 1) / 2);
     await lock.release();
-    await theirs("del", "lock:a");
+    await theirs("del", key);
     expect(new Set(await theirs(...takeByHand, "100"))).toEqual(new Set(["OK"]));
     expect((await locks.acquire("a", { wait: "5s" })).held, "after theirs has expired").toBe(true);
+  });
+
+  it("without a prefix other data is not listed, and no lock is called like what the backend keeps for itself", async () => {
+    const fleet = await servers(1);
+    const { port } = fleet.servers[0] ?? { port: 0 };
+    const locks = locksAt(fleet.url, { deadlineMs: 3_000 });
+    await ask(port, "set", "cached", "some value", "px", "60000");
+    await ask(port, "set", "setting", "for ever");
+    await ask(port, "rpush", "list", "x");
+    const lock = await locks.acquire("job");
+    expect((await locks.query()).held).toMatchObject([{ name: "job", token: lock.token }]);
+    await expect(locks.acquire("holdfast:redlock:counter")).rejects.toMatchObject({ code: "LOCK_INVALID" });
+    await expect(locks.request("holdfast:redlock:counter", { steal: true }, () => {})).rejects.toMatchObject({
+      code: "LOCK_INVALID",
+    });
+    await lock.release();
+    const backend = redlockBackend({ url: fleet.url });
+    ends.push(() => backend.close());
+    await backend.ready();
+    expect((await backend.examine()).filter(({ level }) => level === "problem")).toEqual([]);
+  });
+
+  it("the usual script of others frees theirs and never ours", async () => {
+    const fleet = await servers(1);
+    const { port } = fleet.servers[0] ?? { port: 0 };
+    const locks = locksAt(fleet.url, { deadlineMs: 3_000 });
+    const script =
+      'if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end';
+    const free = (value: string): Promise<string> => ask(port, "eval", script, "1", "a", value);
+    const lock = await locks.acquire("a");
+    expect(await free("their-own-value")).toMatch(/0$/);
+    expect(await lock.release()).toBe("released");
+    await ask(port, "set", "a", "their-own-value", "nx", "px", "30000");
+    const waiting = locks.acquire("a", { wait: "5s" });
+    expect(await free("their-own-value")).toMatch(/1$/);
+    expect((await waiting).held).toBe(true);
+  });
+
+  it("the user that the page shows may do all that is needed, and nobody is told on other channels", async () => {
+    const fleet = await servers(3);
+    const page = await readFile(new URL("../../docs/backends/redlock.md", import.meta.url), "utf8");
+    const [line = ""] = /^ACL SETUSER .*$/m.exec(page) ?? [];
+    for (const { port } of fleet.servers) await ask(port, ...line.split(" "));
+    const url = fleet.url.replace("redlock://", "redlock://locks:password@");
+    const [one, two] = [0, 1].map(() => locksAt(url, { prefix: "lock:", deadlineMs: 3_000 }));
+    await (await one?.acquire("warm"))?.release();
+    const lock = await one?.acquire("a", { ttl: "2s" });
+    const waiting = two?.acquire("a", { wait: "5s" });
+    await sleep(2_000);
+    expect(lock?.held, "it was renewed").toBe(true);
+    expect((await two?.query())?.held).toMatchObject([{ name: "a" }]);
+    await lock?.release();
+    expect((await waiting)?.held).toBe(true);
+    for (const looker of fleet.lookers) expect(await looker.call("acl", "log")).toEqual([]);
   });
 
   it("a key that is no lock at all: that node does not vote", async () => {
     const fleet = await servers(3);
     const locks = locksAt(fleet.url, { deadlineMs: 3_000 });
-    await ask(fleet.servers[0]?.port ?? 0, "rpush", "lock:a", "x");
+    await ask(fleet.servers[0]?.port ?? 0, "rpush", "a", "x");
     await (await locks.acquire("a")).release();
-    await ask(fleet.servers[1]?.port ?? 0, "rpush", "lock:a", "x");
+    await ask(fleet.servers[1]?.port ?? 0, "rpush", "a", "x");
     const failure: unknown = await locks.acquire("a").catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "LOCK_UNAVAILABLE" });
     expect(String(failure)).toMatch(/somebody else uses keys with this prefix/);
@@ -306,7 +372,7 @@ describe("what connect and doctor say", () => {
     ends.push(async () => void (await Promise.all(clocks.map((clock) => clock.remove()))));
     const fleet = await startServers(3, { env: (index) => ({ ...process.env, ...clocks[index]?.env }) });
     ends.push(() => fleet.close());
-    const backend = redlockBackend({ url: fleet.url });
+    const backend = redlockBackend({ url: fleet.url, prefix: "lock:" });
     ends.push(() => backend.close());
     const seen = async (level: string): Promise<string> =>
       (await backend.examine())

@@ -90,20 +90,47 @@ describe("an answer that comes after the decision", () => {
   );
 });
 
-it("whoever does not want to wait is refused as soon as all that refuse name one holder, however many are down", async () => {
+it("whoever does not want to wait is refused as soon as a majority has answered, and all of them name one holder", async () => {
   const { backend, nodes } = await open(5);
   const asked = backend.append("a", { ...entry, onlyIfGranted: true });
   let outcome: unknown = "none yet";
   void asked.then((answer) => (outcome = answer));
   await settle();
-  const [down, a, b] = nodes;
+  // The last one stands still.
+  const [down, a, b, c] = nodes;
   down?.last().fail(new Error("Connection is closed."));
-  for (const node of [a, b]) node?.last().answer("somebody");
+  for (const node of [a, b, c]) node?.last().answer("somebody");
   await settle();
-  for (const node of [a, b]) node?.last().answer(5_000);
+  for (const node of [a, b, c]) node?.last().answer(5_000);
   await settle();
   expect(outcome).toBeNull();
 });
+
+it.each([
+  { count: 2, order: "01" },
+  { count: 2, order: "10" },
+  { count: 3, order: "012" },
+  { count: 3, order: "120" },
+  { count: 3, order: "102" },
+])(
+  "of $count nodes, one names a holder and the others are down, heard in the order $order: that is broken, not busy",
+  async ({ count, order }) => {
+    const { backend, nodes } = await open(count);
+    const asked = backend.append("a", { ...entry, onlyIfGranted: true });
+    const isBroken = expect(asked).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
+    await settle();
+    for (const index of order) {
+      const node = nodes[Number(index)];
+      if (index === "0") {
+        node?.last().answer("somebody");
+        await settle();
+        node?.last().answer(5_000);
+      } else node?.last().fail(new Error("Connection is closed."));
+      await settle();
+    }
+    await isBroken;
+  },
+);
 
 describe("what an attempt in vain left on a node", () => {
   it("is not taken out any more once the next attempt was sent: the node may have voted for that", async () => {

@@ -33,6 +33,14 @@ function tallied(votes: readonly (Vote | undefined)[]): Tally {
   return tally;
 }
 
+/** How a vote has ended; nothing while it has not. */
+function ending(votes: readonly (Vote | undefined)[]): readonly string[] {
+  const { verdict, refused, unable } = tallied(votes);
+  return Object.entries({ reached: verdict === "reached", refused, unable }).flatMap(([name, isSo]) =>
+    isSo ? [name] : [],
+  );
+}
+
 describe.each(sizes)("of %i nodes", (nodes) => {
   const quorum = quorumOf(nodes);
 
@@ -70,6 +78,17 @@ describe.each(sizes)("of %i nodes", (nodes) => {
     for (const votes of splits(nodes)) {
       const left = votes.filter((vote) => vote !== "void").length;
       expect(tallied(votes).unable).toBe(left < quorum);
+    }
+  });
+
+  it("how it ends depends on the votes, and not on their order: reached, refused by a majority that has voted, or unable", () => {
+    for (const votes of splits(nodes)) {
+      const whole = ending(votes.map((vote) => vote ?? "void"));
+      expect(whole).toHaveLength(1);
+      const now = ending(votes);
+      if (now.length === 0) continue;
+      for (const open of ["yes", "no", "void"] satisfies Vote[])
+        expect(ending(votes.map((vote) => vote ?? open))).toEqual(now);
     }
   });
 

@@ -42,7 +42,7 @@ it("run holds on a majority, and gives its token to the command; ls and show see
   expect(token).toMatch(/^\d{16}$/);
   expect(JSON.parse(listed)).toMatchObject({ name: "job", state: "held", token });
   expect(rest.join("\n")).toMatch(/^lock job\n.*\n +holds +exclusive .*\n75\n$/);
-  expect(await fleet.lookers[0]?.exists("lock:job")).toBe(0);
+  expect(await fleet.lookers[0]?.exists("job")).toBe(0);
 });
 
 it("without tokens the command gets none, not even that of a command around it", async () => {
@@ -57,12 +57,14 @@ it("run --shared is refused, with the reason", async () => {
 });
 
 it("release --force evicts, also a lock of another language", async () => {
-  for (const looker of fleet.lookers) await looker.set("lock:theirs", "their-own-value", "PX", 60_000, "NX");
-  const listed = await holdfast("", "ls");
-  expect(listed.stdout).toMatch(/^theirs +exclusive +an unknown host/m);
+  for (const looker of fleet.lookers) await looker.set("theirs", "their-own-value", "PX", 60_000, "NX");
+  const listed = await holdfast("&prefix=the", "ls");
+  expect(listed.stdout).toMatch(/^irs +exclusive +an unknown host/m);
+  expect((await holdfast("", "ls")).stdout, "without a prefix it could be any key").not.toMatch(/theirs/);
+  expect((await holdfast("", "show", "theirs")).stdout).toMatch(/holds +exclusive +an unknown host/);
   const { code } = await holdfast("", "release", "theirs", "--force", "--yes");
   expect(code).toBe(0);
-  const left = await Promise.all(fleet.lookers.map((looker) => looker.exists("lock:theirs")));
+  const left = await Promise.all(fleet.lookers.map((looker) => looker.exists("theirs")));
   expect(left).toEqual([0, 0, 0]);
 });
 

@@ -10,7 +10,8 @@ const refusals: Readonly<Record<string, string>> = {
   NOSCRIPT: "the server does not keep scripts",
   NOAUTH: "the server wants a password: give it in the URL or to the client",
   WRONGPASS: "user or password is wrong: look at the URL or at the client's options",
-  NOPERM: "the user may not do this: docs/backends/redis.md has the ACL line that it needs",
+  NOPERM:
+    "the user may not do this: the page of this backend under docs/backends has the ACL line that it needs",
   OOM: "the server has reached maxmemory: give it more, or free some; renewals and releases still work",
   BUSY: "the server is busy with somebody's script: wait, or end that with SCRIPT KILL",
   CLUSTERDOWN: "the cluster does not serve all slots: look at CLUSTER INFO",

@@ -3,7 +3,8 @@
  *
  *  1. All nodes are asked at once; each that is free takes our value, with our ttl. With tokens we propose one, and a node
  *     takes it along if it knows of none that is as large; else it says what it knows. What a node took of an earlier
- *     attempt of ours counts as taken. It is decided as soon as a majority agrees, or cannot any more.
+ *     attempt of ours counts as taken. It is decided as soon as a majority agrees, or has answered and cannot any more, or
+ *     too few are left that could.
  *  2. If no majority took the token that was proposed: t = more than the largest number that was heard, and each node that
  *     still has our value stores t unless it knows a larger number. Again a majority decides.
  *  3. Granted if what is left of the ttl, counted from before the first call, is not used up. Else all nodes are told to
@@ -67,7 +68,7 @@ interface Told {
 }
 
 class Acquisition implements Question {
-  readonly against = "impossible";
+  readonly against = "refused";
   readonly #fleet: Fleet;
   readonly #clock: Clock;
   readonly #asked: Asked;
@@ -185,7 +186,7 @@ class Acquisition implements Question {
     const { key, id } = this.#asked;
     this.#lifeMs = Number.POSITIVE_INFINITY;
     const ballot = new Ballot(this.#fleet.nodes, {
-      against: "impossible",
+      against: "refused",
       read: (answer, node, counts) => {
         const said = answer.slice(1);
         if (answer.startsWith("+")) {
@@ -229,7 +230,7 @@ class Acquisition implements Question {
     this.#letGo();
     if (tally.unable)
       return this.#told.reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
-    // Where nobody has agreed, those that refuse are enough, and they may be few if others are down.
+    // Where nobody has agreed, all that refuse are those that could vote.
     const holder = holderOf(this.#others ?? [], tally.yes > 0 ? tally.quorum : tally.no);
     this.#told.resolve({ kind: "busy", holder, highest: this.#highest });
   }

@@ -20,7 +20,7 @@ import { closed, redlockError } from "./failures.ts";
 import { Fleet } from "./fleet.ts";
 import { Hints } from "./hints.ts";
 import { Holdings } from "./holdings.ts";
-import { evictedKeyOf, keyOf } from "./keys.ts";
+import { evictedKeyOf, isOwnKey, keyOf } from "./keys.ts";
 import { list, names } from "./listing.ts";
 import { Node } from "./node.ts";
 import { mostNodes } from "./quorum.ts";
@@ -101,13 +101,15 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   }
 
   append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
+    let key: string;
     try {
       this.#open();
       this.#check(entry);
+      key = this.#keyOf(queue);
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#requests.ask(queue, keyOf(this.#settings.prefix, queue), entry);
+    return this.#requests.ask(queue, key, entry);
   }
 
   #check({ id, mode, permits, ttlMs }: NewEntry): void {
@@ -117,6 +119,15 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
       throw unsupported("shared locks: a majority of nodes does not make sure who is with whom");
     if (id === "" || id.includes("\0")) throw invalid("an entry's id must have text, without NUL");
     this.#checkTtl(ttlMs);
+  }
+
+  #keyOf(queue: string): string {
+    const key = keyOf(this.#settings.prefix, queue);
+    if (!isOwnKey(key)) return key;
+    throw invalid(
+      `redlock: the key of this lock would be ${JSON.stringify(key)}: what starts like this is kept for the backend itself`,
+      { backend: "redlock" },
+    );
   }
 
   /** What a node forgets in a restart must be over when it counts again. */
@@ -140,7 +151,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     this.#checkTtl(ttlMs);
     const { prefix, fencing } = this.#settings;
     const asked = {
-      key: keyOf(prefix, queue),
+      key: this.#keyOf(queue),
       evictedKey: evictedKeyOf(prefix, id),
       id,
       seq,
@@ -153,7 +164,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   async remove(queue: string, id: string, evicts = false, seq?: bigint): Promise<boolean> {
     this.#open();
     const { prefix } = this.#settings;
-    const leaving = { key: keyOf(prefix, queue), id, seq: seq === undefined ? "" : String(seq) };
+    const leaving = { key: this.#keyOf(queue), id, seq: seq === undefined ? "" : String(seq) };
     if (evicts) return evict(this.#fleet, leaving, evictedKeyOf(prefix, id));
     const rest = this.#holdings.take(id);
     const waited = this.#waiters.leave(id);
@@ -166,7 +177,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
 
   async list(queue: string): Promise<readonly Entry[]> {
     this.#open();
-    return list(this.#fleet, this.#clock, keyOf(this.#settings.prefix, queue));
+    return list(this.#fleet, this.#clock, this.#keyOf(queue));
   }
 
   async watch(

@@ -11,8 +11,11 @@ export interface Question {
   read(answer: string, node: Node, counts: boolean): Vote;
   /** Called once. What is decided is written in the tally. */
   decided(ballot: Ballot): void;
-  /** What decides against it: that no majority can come about, that none may have (void votes may have been in favour), or all votes. */
-  readonly against: "impossible" | "surely not" | "all votes";
+  /**
+   * What decides against it: that a majority has voted and none can agree, or too few are left that can vote, so that who is told
+   * that others have it is not told so by a few; that no majority may have agreed (void votes may have been in favour); or all votes.
+   */
+  readonly against: "refused" | "surely not" | "all votes";
   readonly owed?: Debt | undefined;
 }
 
@@ -68,10 +71,10 @@ export class Ballot {
   }
 
   #isDecided(): boolean {
-    const { verdict, surelyNot, open } = this.tally;
+    const { verdict, surelyNot, refused, unable, open } = this.tally;
     if (verdict === "reached" || open === 0) return true;
     const { against } = this.#question;
     if (against === "all votes") return false;
-    return against === "surely not" ? surelyNot : verdict === "impossible";
+    return against === "surely not" ? surelyNot : refused || unable;
   }
 }

@@ -4,8 +4,8 @@ import type { Clock } from "../../core/clock.ts";
 import { eviction, type Info, readInfo, role, version } from "../redis/health.ts";
 import { asText } from "../redis/link.ts";
 import type { Fleet } from "./fleet.ts";
-import { patternOf, queueOf } from "./keys.ts";
-import { within } from "./listing.ts";
+import { patternOf } from "./keys.ts";
+import { locksAmong, within } from "./listing.ts";
 import type { Node } from "./node.ts";
 import { quorumOf } from "./quorum.ts";
 
@@ -75,7 +75,7 @@ async function lookAt(node: Node, clock: Clock, { prefix }: Settings): Promise<S
   const args = ["0", "MATCH", patternOf(prefix, ""), "COUNT", String(mostLooked), "TYPE", "string"];
   const page = await link.send("SCAN", args);
   const keys: readonly unknown[] = Array.isArray(page) && Array.isArray(page[1]) ? page[1] : [];
-  const locks = keys.map(asText).filter((key) => queueOf(prefix, key) !== null);
+  const locks = await locksAmong(node, prefix, keys);
   const lives = await Promise.all(locks.map((key) => link.send("PTTL", [key])));
   return {
     node,

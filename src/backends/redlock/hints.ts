@@ -1,6 +1,7 @@
 /** Listens on one of the nodes for releases of the locks that somebody here waits for or holds; whatever is missed is looked up. */
 import type { Clock, Random, Timer } from "../../core/clock.ts";
 import type { Listening } from "../redis/link.ts";
+import { channelOf, keyOfChannel } from "./keys.ts";
 import type { Node } from "./node.ts";
 
 /** How long a channel is kept that nobody wants any more: whoever waits once often waits again. */
@@ -66,7 +67,7 @@ export class Hints {
       this.#unwanted.delete(key);
       this.#channels.delete(key);
       if (this.#channels.size === 0) this.#end();
-      else this.#listening?.unsubscribe(key).catch(() => {});
+      else this.#listening?.unsubscribe(channelOf(key)).catch(() => {});
     });
     this.#unwanted.set(key, timer);
   }
@@ -79,8 +80,9 @@ export class Hints {
     const down = (): void => {
       if (this.#listening === listening) this.#lost();
     };
+    const hear = (id: string, channel: string): void => this.#told.hint(keyOfChannel(channel), id);
     try {
-      listening = node.link.listen({ onMessage: (id, key) => this.#told.hint(key, id), onDown: down });
+      listening = node.link.listen({ onMessage: hear, onDown: down });
     } catch {
       return this.#later();
     }
@@ -100,7 +102,7 @@ export class Hints {
   }
 
   #subscribe(listening: Listening, key: string): void {
-    listening.subscribe(key).then(
+    listening.subscribe(channelOf(key)).then(
       () => {
         if (this.#listening !== listening || !this.#channels.has(key)) return;
         this.#attempts = 0;

@@ -17,8 +17,9 @@ export type { RedisClient } from "../redis/index.ts";
 /** What is the same for clients that are handed in and for a URL. Give all clients of the same locks the same. */
 export interface RedlockSettings {
   /**
-   * What all keys and channels start with: the key of a lock is the prefix and its name.
-   * @default "lock:"
+   * What the keys of locks start with: the key of a lock is the prefix and its name. Without one, nothing tells a lock of another
+   * program from any other key: then listings show our own locks only.
+   * @default ""
    */
   readonly prefix?: string | undefined;
   /**
@@ -164,7 +165,7 @@ function settingsIn(options: ReadonlyMap<string, string>): RedlockSettings {
 
 /** @internal Options with their defaults, checked. */
 export function settingsOf(options: RedlockSettings): Settings {
-  const { prefix = "lock:", fencing = true, clock } = options;
+  const { prefix = "", fencing = true, clock } = options;
   if (typeof prefix !== "string" || prefix.includes("\0"))
     throw invalid("prefix must be a string without NUL", { backend: "redlock" });
   if (typeof fencing !== "boolean") throw invalid("fencing must be true or false", { backend: "redlock" });

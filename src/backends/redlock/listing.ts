@@ -9,6 +9,7 @@ import { type Holder, holderOf } from "./holder.ts";
 import { patternOf, queueOf } from "./keys.ts";
 import type { Node } from "./node.ts";
 import { quorumOf } from "./quorum.ts";
+import { oursScript } from "./scripts.ts";
 import { entryOf, readLook } from "./values.ts";
 
 /** The entry that has a lock on a majority of nodes; none if nobody has. Rejects if too few nodes say. */
@@ -43,6 +44,18 @@ export function list(fleet: Fleet, clock: Clock, key: string): Promise<readonly 
   });
 }
 
+/** Those of some keys of strings that are of locks: all with the prefix, but where there is none only those with values of ours. */
+export async function locksAmong(
+  node: Node,
+  prefix: string,
+  found: readonly unknown[],
+): Promise<readonly string[]> {
+  const keys = found.map(asText).filter((key) => queueOf(prefix, key) !== null);
+  if (prefix !== "" || keys.length === 0) return keys;
+  const ours = await node.link.send("EVAL", [oursScript, String(keys.length), ...keys]);
+  return Array.isArray(ours) ? ours.map(asText) : [];
+}
+
 /** The names of locks that a node has, among those that start with a prefix. */
 async function scan(node: Node, ms: number, prefix: string, start: string): Promise<readonly string[]> {
   await node.whenUp(ms);
@@ -54,8 +67,8 @@ async function scan(node: Node, ms: number, prefix: string, start: string): Prom
     const page = await node.link.send("SCAN", args);
     const [next, keys]: unknown[] = Array.isArray(page) ? page : [];
     cursor = asText(next ?? "0");
-    for (const key of Array.isArray(keys) ? keys : []) {
-      const queue = queueOf(prefix, asText(key));
+    for (const key of await locksAmong(node, prefix, Array.isArray(keys) ? keys : [])) {
+      const queue = queueOf(prefix, key);
       if (queue?.startsWith(start)) queues.push(queue);
     }
   } while (cursor !== "0");

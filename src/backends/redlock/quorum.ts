@@ -67,6 +67,11 @@ export class Tally {
     return this.#yes + this.open < this.quorum ? "impossible" : "open";
   }
 
+  /** Whether a majority has voted, and none of them can agree any more, whatever those say that have not. */
+  get refused(): boolean {
+    return this.verdict === "impossible" && this.#yes + this.#no >= this.quorum;
+  }
+
   /** Whether so many votes are void that no majority could agree on anything. */
   get unable(): boolean {
     return this.nodes - this.#void < this.quorum;

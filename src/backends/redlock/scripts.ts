@@ -34,6 +34,9 @@ local function taken(lock, was, value)
   if number then return '=' .. kind .. number .. ' ' .. leftMs end
   return '-' .. leftMs .. ' ' .. was
 end
+local function channelOf(lock)
+  return 'holdfast:redlock:free:' .. lock
+end
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
@@ -69,7 +72,7 @@ end
 local function remove(lock, id, seq, tell)
   if not own(redis.call('GET', lock), id, seq) then return '-' end
   redis.call('DEL', lock)
-  if tell == '1' then redis.call('PUBLISH', lock, id) end
+  if tell == '1' then redis.call('PUBLISH', channelOf(lock), id) end
   return '+'
 end
 local function release(lock, value)
@@ -78,7 +81,7 @@ local function release(lock, value)
     return remove(lock, id, seq, '1')
   end
   redis.call('DEL', lock)
-  redis.call('PUBLISH', lock, string.match(value, '^[^%z]*'))
+  redis.call('PUBLISH', channelOf(lock), string.match(value, '^[^%z]*'))
   return '+'
 end
 local function define()
@@ -103,7 +106,7 @@ local function evict(lock, evicted, id, seq)
   local leftMs = redis.call('PTTL', lock)
   if leftMs > 0 then redis.call('SET', evicted, '1', 'PX', leftMs) end
   redis.call('DEL', lock)
-  redis.call('PUBLISH', lock, id)
+  redis.call('PUBLISH', channelOf(lock), id)
   return '+'
 end
 local function look(lock)
@@ -196,6 +199,9 @@ local function taken(lock, was, value)
   if number then return '=' .. kind .. number .. ' ' .. leftMs end
   return '-' .. leftMs .. ' ' .. was
 end
+local function channelOf(lock)
+  return 'holdfast:redlock:free:' .. lock
+end
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
@@ -252,6 +258,9 @@ local function taken(lock, was, value)
   if number then return '=' .. kind .. number .. ' ' .. leftMs end
   return '-' .. leftMs .. ' ' .. was
 end
+local function channelOf(lock)
+  return 'holdfast:redlock:free:' .. lock
+end
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
   redis.call('SET', lock, id .. '\0t' .. token .. rest, 'KEEPTTL')
@@ -273,8 +282,18 @@ return result
 `;
 
 /** One call alone: scripts/free.lua and what it needs. */
-export const freeScript: string = String.raw`if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+export const freeScript: string = String.raw`local channel = 'holdfast:redlock:free:'
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', KEYS[1], ARGV[2])
+redis.call('PUBLISH', channel .. KEYS[1], ARGV[2])
 return 1
+`;
+
+/** One call alone: scripts/ours.lua and what it needs. */
+export const oursScript: string = String.raw`local ours = {}
+for _, key in ipairs(KEYS) do
+  local head = redis.pcall('GETRANGE', key, 0, 1023)
+  if type(head) == 'string' and string.find(head, '^[^%z]*%z[ct]%d+%z') then ours[#ours + 1] = key end
+end
+return ours
 `;

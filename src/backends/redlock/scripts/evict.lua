@@ -9,6 +9,6 @@ local function evict(lock, evicted, id, seq)
   local leftMs = redis.call('PTTL', lock)
   if leftMs > 0 then redis.call('SET', evicted, '1', 'PX', leftMs) end
   redis.call('DEL', lock)
-  redis.call('PUBLISH', lock, id)
+  redis.call('PUBLISH', channelOf(lock), id)
   return '+'
 end

@@ -9,6 +9,6 @@ local function release(lock, value)
     return remove(lock, id, seq, '1')
   end
   redis.call('DEL', lock)
-  redis.call('PUBLISH', lock, string.match(value, '^[^%z]*'))
+  redis.call('PUBLISH', channelOf(lock), string.match(value, '^[^%z]*'))
   return '+'
 end

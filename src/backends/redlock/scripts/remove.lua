@@ -6,6 +6,6 @@
 local function remove(lock, id, seq, tell)
   if not own(redis.call('GET', lock), id, seq) then return '-' end
   redis.call('DEL', lock)
-  if tell == '1' then redis.call('PUBLISH', lock, id) end
+  if tell == '1' then redis.call('PUBLISH', channelOf(lock), id) end
   return '+'
 end

@@ -56,6 +56,11 @@ local function taken(lock, was, value)
   return '-' .. leftMs .. ' ' .. was
 end
 
+-- On which it is told that a lock was taken out.
+local function channelOf(lock)
+  return 'holdfast:redlock:free:' .. lock
+end
+
 -- Gives our value its token.
 local function rewrite(lock, value, id, token)
   local rest = string.sub(value, string.find(value, '\0', #id + 2, true), -1)
