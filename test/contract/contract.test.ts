@@ -1,5 +1,5 @@
 /** How the contract is registered with a test runner: skips with their reasons, cases that do not apply, failures. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   backendContract,
   checkSkips,
@@ -18,7 +18,7 @@ interface Registered {
 /** Registers the contract with a runner that only takes notes. */
 function register(options: Omit<ContractOptions, "runner" | "name">): Registered[] {
   const tests: Registered[] = [];
-  const note = (name: string, body: (context: TestContext) => Promise<void>): void => {
+  const note = (name: string, body: (context?: TestContext) => Promise<void>): void => {
     const run: Registered["run"] = async () => {
       let skipped: string | null = null;
       await body({
@@ -72,6 +72,24 @@ describe("backendContract", () => {
     const { name, run } = testNamed(tests, known);
     expect(name).toBe(`${known} (skipped: has no close)`);
     await expect(run()).resolves.toEqual({ skipped: "has no close" });
+  });
+
+  it("takes no parameter, which jest and mocha would take for a callback, and needs no context", async () => {
+    const bodies: [string, () => Promise<void>][] = [];
+    const note = (name: string, body: () => Promise<void>): unknown => bodies.push([name, body]);
+    const runner = { describe: (_name: string, body: () => void) => body(), it: note };
+    const skip = [{ reason: "has no close", cases: [known] }];
+    backendContract({ name: "tested", open: manualMemoryStore, skip, runner });
+    expect(new Set(bodies.map(([, body]) => body.length))).toEqual(new Set([0]));
+    const said = vi.spyOn(console, "info").mockReturnValue();
+    for (const [name, body] of bodies) {
+      if (name.startsWith(known) || name.startsWith("a store without semaphores")) await body();
+    }
+    expect(said.mock.calls).toEqual([
+      ["skipped: a store without semaphores refuses permits: does not apply: it needs no counted"],
+      [`skipped: ${known}: has no close`],
+    ]);
+    said.mockRestore();
   });
 
   it("says of a case that does not apply what it needs", async () => {
