@@ -221,7 +221,7 @@ describe.each(libraries)("with %s", (library) => {
     const locks = locksAt(port, library, { deadlineMs: 3_000 });
     await (await locks.acquire("warm")).release();
     const looping = ask(port, "eval", "while true do end", "0").catch((error: unknown) => String(error));
-    await sleep(200);
+    await eventually(async () => (await ask(port, "ping")).startsWith("BUSY"));
     await expect(locks.acquire("a")).rejects.toMatchObject({
       code: "LOCK_UNAVAILABLE",
       message: expect.stringContaining("BUSY"),
@@ -270,10 +270,16 @@ describe.each(libraries)("with %s", (library) => {
     );
     await ask(port, ...(line?.[0].split(" ") ?? []));
     const [a, b] = [1, 2].map(() => locksAt(port, library, { login: "locks:password@", deadlineMs: 3_000 }));
-    const lock = await a?.acquire("a", { ttl: "600ms" });
+    const lock = await a?.acquire("a", { ttl: "3s" });
     const waiting = [b?.acquire("a"), b?.acquire("a", { mode: "shared" }), b?.semaphore("s", 1).acquire()];
     await eventually(async () => (await a?.query())?.pending.length === 2);
-    await sleep(800);
+    // Until it has been renewed.
+    let leftMs = Number.POSITIVE_INFINITY;
+    await eventually(async () => {
+      const before = leftMs;
+      leftMs = (await a?.query())?.held.find(({ name }) => name === "a")?.expiresInMs ?? 0;
+      return leftMs > before;
+    });
     expect(lock?.held).toBe(true);
     await lock?.release();
     for (const each of waiting) await (await each)?.release();
