@@ -530,6 +530,21 @@ describe("connect", () => {
     ).rejects.toMatchObject({ code: "LOCK_UNSUPPORTED" });
   });
 
+  it.each(libraries)("says when what it is told is on disk, where it may ask, with %s", async (library) => {
+    const { port } = await server("--appendonly", "yes");
+    const found = async (login: string): Promise<string> => {
+      const backend = redisBackend({ url: `redis://${login}127.0.0.1:${port}?client=${library}` });
+      ends.push(() => backend.close());
+      const finding = (await backend.examine()).find(({ about }) => about === "persistence");
+      return `${finding?.level}: ${finding?.seen}`;
+    };
+    expect(await found("")).toBe("warning: append-only file, fsync everysec");
+    await ask(port, "config", "set", "appendfsync", "always");
+    expect(await found("")).toBe("ok: append-only file, fsync always");
+    await ask(port, "acl", "setuser", "poor", "on", ">pw", "~*", "&*", "+@all", "-config");
+    expect(await found("poor:pw@")).toBe("ok: append-only file");
+  });
+
   it("refuses a handed-in client that queues or sends again", () => {
     for (const options of [{}, { enableOfflineQueue: false }, { autoResendUnfulfilledCommands: false }]) {
       const client = new Redis(1, "127.0.0.1", { ...options, lazyConnect: true });
