@@ -221,7 +221,7 @@ describe.each(libraries)("with %s", (library) => {
     const locks = locksAt(port, library, { deadlineMs: 3_000 });
     await (await locks.acquire("warm")).release();
     const looping = ask(port, "eval", "while true do end", "0").catch((error: unknown) => String(error));
-    await sleep(200);
+    await eventually(async () => (await ask(port, "ping")).startsWith("BUSY"));
     await expect(locks.acquire("a")).rejects.toMatchObject({
       code: "LOCK_UNAVAILABLE",
       message: expect.stringContaining("BUSY"),
@@ -270,10 +270,16 @@ describe.each(libraries)("with %s", (library) => {
     );
     await ask(port, ...(line?.[0].split(" ") ?? []));
     const [a, b] = [1, 2].map(() => locksAt(port, library, { login: "locks:password@", deadlineMs: 3_000 }));
-    const lock = await a?.acquire("a", { ttl: "600ms" });
+    const lock = await a?.acquire("a", { ttl: "3s" });
     const waiting = [b?.acquire("a"), b?.acquire("a", { mode: "shared" }), b?.semaphore("s", 1).acquire()];
     await eventually(async () => (await a?.query())?.pending.length === 2);
-    await sleep(800);
+    // Until it has been renewed.
+    let leftMs = Number.POSITIVE_INFINITY;
+    await eventually(async () => {
+      const before = leftMs;
+      leftMs = (await a?.query())?.held.find(({ name }) => name === "a")?.expiresInMs ?? 0;
+      return leftMs > before;
+    });
     expect(lock?.held).toBe(true);
     await lock?.release();
     for (const each of waiting) await (await each)?.release();
@@ -522,6 +528,21 @@ describe("connect", () => {
     await expect(
       connect(`redis://127.0.0.1:${port}`, { require: { survives: ["fail-over"] } }),
     ).rejects.toMatchObject({ code: "LOCK_UNSUPPORTED" });
+  });
+
+  it.each(libraries)("says when what it is told is on disk, where it may ask, with %s", async (library) => {
+    const { port } = await server("--appendonly", "yes");
+    const found = async (login: string): Promise<string> => {
+      const backend = redisBackend({ url: `redis://${login}127.0.0.1:${port}?client=${library}` });
+      ends.push(() => backend.close());
+      const finding = (await backend.examine()).find(({ about }) => about === "persistence");
+      return `${finding?.level}: ${finding?.seen}`;
+    };
+    expect(await found("")).toBe("warning: append-only file, fsync everysec");
+    await ask(port, "config", "set", "appendfsync", "always");
+    expect(await found("")).toBe("ok: append-only file, fsync always");
+    await ask(port, "acl", "setuser", "poor", "on", ">pw", "~*", "&*", "+@all", "-config");
+    expect(await found("poor:pw@")).toBe("ok: append-only file");
   });
 
   it("refuses a handed-in client that queues or sends again", () => {

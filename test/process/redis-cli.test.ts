@@ -8,7 +8,7 @@ let redis: Awaited<ReturnType<typeof startRedis>>;
 let rig: CliRig;
 
 beforeAll(async () => {
-  redis = await startRedis({ args: ["--appendonly", "yes"] });
+  redis = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", "always"] });
 });
 afterAll(() => redis.server.remove());
 beforeEach(() => {

@@ -15,9 +15,11 @@ export async function examineServers(
 ): Promise<readonly Finding[]> {
   const replies = await link.sendToAll("INFO", []);
   const infos = replies.map((reply) => readInfo(asText(reply)));
+  const syncs = await Promise.all(infos.map((info, index) => syncOf(info, link, index)));
   const findings = infos.flatMap((info, index) => {
     const of = infos.length > 1 ? ` (node ${index + 1})` : "";
-    return [version(info), role(info), eviction(info), persistence(info), replication(info, settings)].map(
+    const stored = persistence(info, syncs[index] ?? null);
+    return [version(info), role(info), eviction(info), stored, replication(info, settings)].map(
       (finding) => ({ ...finding, about: finding.about + of }),
     );
   });
@@ -66,12 +68,20 @@ export function isSafeFromEviction(findings: readonly Finding[]): boolean {
   return about.length > 0 && about.every(({ level }) => level === "ok");
 }
 
-function persistence(info: Info): Finding {
+/** When a server that has an append-only file brings it to the disk; null if it has none, or the user may not ask. */
+async function syncOf(info: Info, link: Link, node: number): Promise<string | null> {
+  if (info.get("aof_enabled") !== "1") return null;
+  const answer = await link.sendTo(node, "CONFIG", ["GET", "appendfsync"]).catch(() => null);
+  return /"(always|everysec|no)"/.exec(JSON.stringify(answer))?.[1] ?? null;
+}
+
+function persistence(info: Info, sync: string | null): Finding {
   const aof = info.get("aof_enabled") === "1";
-  const seen = aof ? "append-only file" : "no append-only file";
-  if (aof) return { level: "ok", about: "persistence", seen };
-  const todo =
-    "set appendonly yes, appendfsync always: a restart without data lets two hold at once for up to a ttl";
+  const seen = aof ? `append-only file${sync === null ? "" : `, fsync ${sync}`}` : "no append-only file";
+  if (aof && (sync === null || sync === "always")) return { level: "ok", about: "persistence", seen };
+  const todo = aof
+    ? "set appendfsync always: a machine that crashes forgets its last locks, and two may hold at once for up to a ttl"
+    : "set appendonly yes, appendfsync always: a restart without data lets two hold at once for up to a ttl";
   return { level: "warning", about: "persistence", seen, todo };
 }
 
