@@ -98,12 +98,14 @@ it("leaves nothing of a cluster of which one server does not start", async () =>
 }, 60_000);
 
 it("refuses what makes no sense", async () => {
+  writeFileSync(rig.file, "");
   for (const words of [
     ["--faults", "nap"],
     ["--cluster", "abacus"],
     ["--cluster", "redis", "--store", "redis://127.0.0.1"],
     ["--clients", "none"],
     ["--store", "memory:"],
+    ["--out", "locks.db/seen"],
   ]) {
     const { code, stdout } = await rig.run(["verify", ...words]);
     expect({ words, code, stdout }).toEqual({ words, code: 64, stdout: "" });

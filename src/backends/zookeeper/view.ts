@@ -158,6 +158,7 @@ export class Viewer {
   /** The names of the queues that have entries and start with a prefix. */
   async queues(session: ZooSession, paths: Paths, prefix: string): Promise<readonly string[]> {
     const synced = session.sync(paths.root || "/").catch(ignoreMissing);
+    // Together: if one fails before the other, somebody hears of both.
     const [found] = await Promise.all([this.#queuesBelow(session, paths, paths.root), synced]);
     return found.filter((name) => name.startsWith(prefix));
   }

@@ -1,5 +1,6 @@
 /** One call of `holdfast verify`, from its options to its end: loaded only when it is asked for, since all servers hang on it. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openBackend } from "../../connect.ts";
 import { durationMs } from "../../core/duration.ts";
@@ -66,6 +67,27 @@ function whole(text: string, option: string, least: number, most: number): numbe
 /** Runs it. Rejects with the signal's reason if that ends it: then all is healed and taken away. */
 export async function runVerify(call: Call, signal: AbortSignal): Promise<Outcome> {
   const asked = await explained(call, async () => askedOf(call));
+  const made = await explained(call, () => makeOut(asked.out));
+  try {
+    return await runAsked(call, asked, signal);
+  } catch (error) {
+    // What was made for nothing.
+    if (made !== undefined && !existsSync(join(asked.out, "report.html")))
+      await rm(made, { recursive: true });
+    throw error;
+  }
+}
+
+/** Makes the folder for the report before anything else: a run whose report cannot be written is in vain. Gives what is new. */
+async function makeOut(out: string): Promise<string | undefined> {
+  try {
+    return await mkdir(out, { recursive: true });
+  } catch (error) {
+    throw invalid(`--out ${JSON.stringify(out)} cannot be made: ${String(error)}`);
+  }
+}
+
+async function runAsked(call: Call, asked: Asked, signal: AbortSignal): Promise<Outcome> {
   if (asked.cluster === undefined) {
     const url = storeUrl(call.given.value("store"), call.env) ?? "sqlite:";
     await explained(call, () => refuseUnfit(url));
@@ -139,7 +161,6 @@ async function verifyUrl(
 async function writeFiles(asked: Asked, store: string, verified: Verified): Promise<readonly string[]> {
   const { events, judgement } = verified;
   const { result } = judgement;
-  await mkdir(asked.out, { recursive: true });
   const shown = { ...result, violations: result.violations.slice(0, shownViolations) };
   const [report, history] = [join(asked.out, "report.html"), join(asked.out, "history.jsonl")];
   await writeFile(

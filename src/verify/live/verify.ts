@@ -71,6 +71,8 @@ class Run {
   async all(): Promise<Verified> {
     const options = this.#options;
     this.#backend = await openBackend(options.url);
+    // A store that cannot be reached is not worth a run.
+    await this.#unlessAborted(sweep(this.#backend, this.#prefix, false));
     const impossible = impossibleFaults(options.url, options.faults);
     const possible = options.faults.filter((fault) => !impossible.has(fault));
     const fleet = await this.#start();
