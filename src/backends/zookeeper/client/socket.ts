@@ -23,5 +23,7 @@ export function failureOf(socket: Socket, { host, port }: Host, error: Error): E
   if (!untrusted && !alert) return error;
   // OpenSSL's messages have the names of its source files, too.
   const why = alert && "reason" in error ? String(error.reason) : error.message;
-  return new TlsRefusal(`no TLS with ${host}:${port}: ${why}`, { cause: error });
+  // So some versions of Java tell a client that it has to have a certificate, others by name.
+  const hint = why.includes("handshake failure") ? " as to one without a certificate that it trusts" : "";
+  return new TlsRefusal(`no TLS with ${host}:${port}: ${why}${hint}`, { cause: error });
 }
