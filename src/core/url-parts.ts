@@ -1,6 +1,6 @@
-/** What the URLs of several stores have in common: parameters, text that was escaped, and certificates that are named by their files. */
+/** What URLs and options of several stores have in common: parameters, text that was escaped, and certificates, which a URL names by their files. */
 import { readFileSync } from "node:fs";
-import { createSecureContext } from "node:tls";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { invalid } from "./errors.ts";
 
 /** Certificates as `node:tls` takes them. */
@@ -55,6 +55,15 @@ export function certificatesOf(store: string, parameters: ReadonlyMap<string, st
     throw invalid(`${store}: ${files}: ${messageOf(cause)}`);
   }
   return { ...certificates, ...(servername === undefined ? {} : { servername }) };
+}
+
+/** Refuses options of TLS that no connection can be begun with. */
+export function checkTls(store: string, tls: SecureContextOptions | undefined): void {
+  try {
+    if (tls !== undefined) createSecureContext(tls);
+  } catch (cause) {
+    throw invalid(`${store}: tls cannot be used: ${messageOf(cause)}`);
+  }
 }
 
 function fileOf(store: string, name: string, path: string | undefined): Buffer | undefined {

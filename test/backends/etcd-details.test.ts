@@ -344,7 +344,8 @@ describe("options", () => {
   it("of another kind than they should be are refused", () => {
     const given = (options: object): unknown => etcdBackend({ endpoints: ["h"], ...options });
     const endpoints = ["h:1", [], ["ftp://h"], ["http://h/path"]].map((each) => ({ endpoints: each }));
-    for (const options of [{ names: "odd" }, { callMs: 0 }, { pingMs: Number.NaN }, ...endpoints]) {
+    const tls = { cert: "no certificate", key: "no key" };
+    for (const options of [{ tls }, { names: "odd" }, { callMs: 0 }, { pingMs: Number.NaN }, ...endpoints]) {
       expect(() => given(options)).toThrow(expect.objectContaining({ code: "LOCK_INVALID" }));
     }
   });

@@ -134,6 +134,15 @@ describe("a URL", () => {
   });
 });
 
+describe("options", () => {
+  it("of TLS that are no certificates are refused", () => {
+    const tls = { cert: "no certificate", key: "no key" };
+    expect(() => zookeeperBackend({ hosts: "h", tls })).toThrow(
+      expect.objectContaining({ code: "LOCK_INVALID" }),
+    );
+  });
+});
+
 describe("with a server", () => {
   let rig: ZooRig;
   const open: Array<{ close(): Promise<void> }> = [];

@@ -56,6 +56,15 @@ it("nobody there: the call surely did not happen", async () => {
   expect(error).toMatchObject({ status: status.unavailable, notDone: true });
 });
 
+it("a connection that cannot even be begun fails as others do", async () => {
+  const tls = { cert: "no certificate", key: "no key" };
+  const client = new EtcdClient({ endpoints: ["https://127.0.0.1:1"], tls, connectMs: 100 });
+  clients.push(client);
+  const { error } = await failure(client.call(methods.put, { key }));
+  expect(error).toMatchObject({ status: status.unavailable, notDone: true });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+});
+
 it("something else than etcd is named as what it answered", async () => {
   const server = createHttp2().on("stream", (stream: ServerHttp2Stream) => {
     stream.respond({ ":status": 502, "content-type": "text/html" });

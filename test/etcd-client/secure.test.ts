@@ -1,9 +1,11 @@
 /** The thin client over TLS, with certificates of its own, and as a user with a password. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EtcdNode, makeFolder, removeFolder } from "../../scripts/lib/for-tests.mjs";
+import { etcdBackend } from "../../src/backends/etcd/index.ts";
 import { EtcdClient, type EtcdClientOptions } from "../../src/backends/etcd/client/client.ts";
 import { status } from "../../src/backends/etcd/client/errors.ts";
 import * as methods from "../../src/backends/etcd/client/methods.ts";
+import { connect } from "../../src/connect.ts";
 import { type Certificates, makeCertificates } from "../helpers/certificates.ts";
 import { etcdctl, secureArgs, startOne } from "../helpers/etcd.ts";
 
@@ -61,6 +63,26 @@ describe.each([false, true])("TLS, with client certificates: %s", (mutual) => {
       notDone: true,
       message: expect.stringMatching(/certificate/),
     });
+  });
+
+  it("is spoken by URL, where certificates are named by their files", async () => {
+    const { ca } = certificates.files;
+    const { cert, key: own } = certificates.clientFiles;
+    const url = `etcds://127.0.0.1:${node.port}/?ca=${ca}${mutual ? `&cert=${cert}&key=${own}` : ""}`;
+    await using locks = await connect(url);
+    expect(await locks.request("url", (lock) => lock.token)).toEqual(expect.any(BigInt));
+  });
+
+  it("that fails is told at the lock with the reason", async () => {
+    await using locks = await connect(
+      etcdBackend({
+        endpoints: [node.endpoint],
+        tls: mutual ? { ca: certificates.ca } : {},
+        patienceMs: 500,
+      }),
+    );
+    const error: unknown = await locks.acquire("a").catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "LOCK_UNAVAILABLE", message: expect.stringMatching(/certificate/) });
   });
 
   if (mutual) {

@@ -2,6 +2,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
+import { checkTls } from "../../core/url-parts.ts";
 import { EtcdBackend } from "./backend.ts";
 import { EtcdClient } from "./client/client.ts";
 import type { TlsOptions } from "./client/session.ts";
@@ -64,6 +65,7 @@ export function etcdBackend(options: EtcdOptions): EtcdBackend {
     throw invalid("etcd: give at least one endpoint, or a url");
   const endpoints = given.map((endpoint) => endpointOf(String(endpoint)));
   const [auth, tls] = [options.auth ?? said?.auth, options.tls ?? said?.tls];
+  checkTls("etcd", tls);
   const layout = new Layout(
     options.prefix ?? said?.prefix ?? "holdfast/",
     checkStyle(options.names ?? said?.names ?? "escaped"),

@@ -3,6 +3,7 @@ import type { ConnectionOptions } from "node:tls";
 import { type Clock, type Random, systemClock } from "../../core/clock.ts";
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
+import { checkTls } from "../../core/url-parts.ts";
 import { ZooKeeperBackend } from "./backend.ts";
 import { type Acl, type Credentials, type Ensemble, parseEnsemble } from "./client/index.ts";
 import { examineEnsemble } from "./examine.ts";
@@ -85,6 +86,7 @@ export function zookeeperBackend(options: ZooKeeperOptions): ZooKeeperBackend {
   const { hosts, chroot } = ensembleOf(options.hosts);
   const credentials = auth === undefined ? [] : "scheme" in auth ? [auth] : auth;
   const acl = options.acl ?? (credentials.length > 0 ? whoeverWeAre : anyone);
+  checkTls("zookeeper", tls);
   if (names !== "encoded" && names !== "paths") throw invalid('names is "encoded" or "paths"');
   if (layout !== "mutex" && layout !== "read-write") throw invalid('layout is "mutex" or "read-write"');
   if (!(tickMs > 0)) throw invalid("tickMs is a number of milliseconds above 0");

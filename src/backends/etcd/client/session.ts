@@ -75,21 +75,25 @@ export class Session {
   static open(options: SessionOptions): Promise<Session> {
     const { endpoint, tls = {}, connectMs } = options;
     return new Promise((resolve, reject) => {
+      const session = connect(endpoint, { ...tls, settings: { initialWindowSize: windowBytes } });
       const fail = (text: string, cause?: unknown): void => {
         clearTimeout(late);
         session.destroy();
         const message = `etcd at ${endpoint} cannot be reached: ${text}`;
         reject(new EtcdError(message, { status: status.unavailable, notDone: true, endpoint, cause }));
       };
+      const failed = (error: Error): void => fail(reasonOf(error), error);
       const late = setTimeout(() => fail(`no answer within ${connectMs} ms`), connectMs);
-      const session = connect(endpoint, { ...tls, settings: { initialWindowSize: windowBytes } });
       session.once("connect", () => session.setLocalWindowSize(windowBytes));
       session.once("remoteSettings", () => {
         clearTimeout(late);
         session.removeAllListeners("error").removeAllListeners("close");
+        session.socket.off("error", failed);
         resolve(new Session(session, options));
       });
-      session.on("error", (error: Error) => fail(error.message, error));
+      session.on("error", failed);
+      // With TLS 1.3 a server that does not trust us says so when we are connected, and only the socket is told.
+      session.socket.on("error", failed);
       session.once("close", () => fail("it closed the connection"));
     });
   }
@@ -226,4 +230,9 @@ export class Session {
 /** Whether the server has said that it did not look at the request. */
 function isRefusedStream(cause: unknown): boolean {
   return cause instanceof Error && /NGHTTP2_REFUSED_STREAM/.test(cause.message);
+}
+
+/** OpenSSL's messages have the names of its source files, too. */
+function reasonOf(error: Error): string {
+  return "reason" in error ? String(error.reason) : error.message;
 }

@@ -23,9 +23,7 @@ export function failureOf(socket: Socket, { host, port }: Host, error: Error): E
   if (!untrusted && !alert) return error;
   // OpenSSL's messages have the names of its source files, too.
   const why = alert && "reason" in error ? String(error.reason) : error.message;
-  // Some servers name the certificate that they miss, others, by version, only say that it is over.
-  const hint = why.endsWith("alert handshake failure")
-    ? " (it may want a client certificate that it trusts)"
-    : "";
+  // So some versions of Java tell a client that it has to have a certificate, others by name.
+  const hint = why.includes("handshake failure") ? " as to one without a certificate that it trusts" : "";
   return new TlsRefusal(`no TLS with ${host}:${port}: ${why}${hint}`, { cause: error });
 }
