@@ -15,7 +15,7 @@ import type {
 } from "../core/backend.ts";
 import { systemClock, type Timer } from "../core/clock.ts";
 import { LockError } from "../core/errors.ts";
-import { type Database as Connectable, Lane } from "./lane.ts";
+import { type Database as Connectable, Lane, unavailable } from "./lane.ts";
 import { Lookout } from "./lookout.ts";
 import { appendRequest, entryOf, isPlace, microseconds, type ShownEntry, snapshotOf } from "./wire.ts";
 
@@ -157,11 +157,11 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   }
 
   examine(): Promise<readonly Finding[]> {
-    return this.#database.examine();
+    return this.#database.examine().catch((error: unknown) => this.#fail(error));
   }
 
   migrate(): Promise<readonly number[]> {
-    return this.#database.migrate();
+    return this.#database.migrate().catch((error: unknown) => this.#fail(error));
   }
 
   close(): Promise<void> {
@@ -227,6 +227,10 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
     const evicted = await this.#back.call("evictions", { channel: this.#channel }).catch(() => []);
     if (!Array.isArray(evicted)) return;
     for (const [queue, id] of evicted) this.#onEvicted?.(String(queue), String(id));
+  }
+
+  #fail(error: unknown): never {
+    throw unavailable(this.name, error);
   }
 
   #assertOpen(): void {

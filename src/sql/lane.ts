@@ -223,7 +223,7 @@ export class Lane {
   }
 
   #unavailable(error: unknown): LockError {
-    return error instanceof LockError ? error : this.#error("LOCK_UNAVAILABLE", textOf(error), error);
+    return unavailable(this.#database.name, error);
   }
 
   #unknown(verb: Verb, error: unknown): LockError {
@@ -234,6 +234,12 @@ export class Lane {
   #closedError(): LockError {
     return this.#error("LOCK_CLOSED", "this client was closed");
   }
+}
+
+/** What surely did not happen. */
+export function unavailable(backend: string, error: unknown): LockError {
+  if (error instanceof LockError) return error;
+  return new LockError("LOCK_UNAVAILABLE", `${backend}: ${textOf(error)}`, { backend, cause: error });
 }
 
 function pause(ms: number): Promise<void> {

@@ -16,6 +16,10 @@ export interface Tables {
   readonly mayMigrate: boolean;
   /** Creates what is missing, on a connection of its own. */
   migrate(): Promise<unknown>;
+  /** Whether an error says that this user may not create them. */
+  isDenied(error: unknown): boolean;
+  /** Whether an error says that they are not there. */
+  isMissing(error: unknown): boolean;
 }
 
 /** What is done before the first call: once for all connections of a client. */
@@ -32,9 +36,18 @@ export class Preparation {
   prepare(session: Session, currentVersion: () => Promise<number>): Session {
     const call = session.call.bind(session);
     session.call = async (verb, requests) => {
-      if (!this.#done && (await this.#isEmpty(verb, currentVersion)))
-        return requests.map(() => nothing[verb]);
-      return call(verb, requests);
+      const answers = async (): Promise<readonly unknown[]> =>
+        !this.#done && (await this.#isEmpty(verb, currentVersion))
+          ? requests.map(() => nothing[verb])
+          : call(verb, requests);
+      try {
+        return await answers();
+      } catch (error) {
+        if (!this.#tables.isMissing(error)) throw error;
+        // Somebody has dropped them since.
+        this.#done = false;
+        return answers();
+      }
     };
     return session;
   }
@@ -44,15 +57,25 @@ export class Preparation {
     if (version < schemaVersion && this.#tables.mayMigrate) {
       if (version === 0 && verb !== "append") return true;
       // Goes on even if the call that began it does not wait for its end.
-      this.#migrating ??= this.#tables.migrate().finally(() => {
-        this.#migrating = null;
-      });
+      this.#migrating ??= this.#tables
+        .migrate()
+        .catch((error: unknown) => this.#fail(error))
+        .finally(() => {
+          this.#migrating = null;
+        });
       await this.#migrating;
       version = await currentVersion();
     }
     this.#assert(version);
     this.#done = true;
     return false;
+  }
+
+  #fail(error: unknown): never {
+    if (!this.#tables.isDenied(error)) throw error;
+    const { backend, called } = this.#tables;
+    const message = `${backend}: ${called} are not there or not up to date, and this user may not see to it: run, as one who may: holdfast migrate --store URL (${String(error)})`;
+    throw new LockError("LOCK_UNSUPPORTED", message, { backend, cause: error });
   }
 
   #assert(version: number): void {

@@ -62,6 +62,14 @@ const breakable: Breakable = {
   freeze: async () => void (await Promise.all((await pids()).map(stopProcess))),
   thaw: async () => (await pids()).forEach((pid) => process.kill(pid, "SIGCONT")),
   cut: async (url) => void (await sql(url, `SELECT pg_terminate_backend(pid) ${others}`)),
+  dropTables: async (url) => void (await sql(url, "DROP SCHEMA holdfast CASCADE")),
+  emptyTables: async (url) => void (await sql(url, "TRUNCATE holdfast.shards, holdfast.entries")),
+  async holdMigrations(url) {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query("SELECT pg_advisory_lock(hashtextextended('holdfast migration of holdfast', 0))");
+    return () => client.end();
+  },
   connections: async (url) => Number((await sql(url, `SELECT count(*) AS number ${others}`))[0]?.["number"]),
 };
 
@@ -172,4 +180,62 @@ it("refuses on a replica, and works again once that was promoted", async () => {
   expect(String(error)).toMatch(/read-only/);
   await sql(started.url, "SELECT pg_promote()");
   expect(await locks.request("job", (lock) => lock.token)).toBeGreaterThan(token);
+});
+
+it("is not held up by the limits and defaults of its role", async () => {
+  const url = await database();
+  const settings = [
+    "lock_timeout = '1ms'",
+    "statement_timeout = '5ms'",
+    "idle_in_transaction_session_timeout = '1ms'",
+    "default_transaction_isolation = 'serializable'",
+    "search_path = ''",
+  ];
+  await sql(url, "CREATE ROLE limited LOGIN");
+  for (const setting of settings) await sql(url, `ALTER ROLE limited SET ${setting}`);
+  // Somebody else has made the schema, and the role may make nothing beside it.
+  await sql(url, "CREATE SCHEMA holdfast AUTHORIZATION limited");
+  const limited = Object.assign(new URL(url), { username: "limited" }).href;
+  const clients = Array.from({ length: 6 }, () => postgresBackend({ url: limited }));
+  onTestFinished(async () => void (await Promise.all(clients.map((client) => client.close()))));
+  const all = await Promise.all(clients.map((client) => connect(client)));
+  let served = 0;
+  await Promise.all(all.map((locks) => locks.request("job", () => void (served += 1))));
+  expect(served).toBe(6);
+});
+
+it("reads the server's answers by itself, whatever the pool has values parsed to", async () => {
+  const pool = new Pool({
+    connectionString: await database(),
+    types: { getTypeParser: () => (text: string) => `"${text}"` },
+  });
+  const locks = await connect(postgresBackend({ pool }));
+  onTestFinished(() => locks.close());
+  const holder = await locks.acquire("job");
+  const waiting = locks.request("job", () => "served");
+  await until(async () => (await locks.query()).pending.length === 1);
+  await holder.release();
+  expect(await waiting).toBe("served");
+  await pool.end();
+});
+
+it("understands a server that speaks another language", async () => {
+  const german = await startPostgres({
+    settings: ["lc_messages=C.utf8"],
+    env: { LC_ALL: "C.utf8", LANGUAGE: "de" },
+  });
+  onTestFinished(() => german.server.remove());
+  const locks = await connect(postgresBackend({ url: german.url }));
+  onTestFinished(() => locks.close());
+  await locks.request("job", () => {});
+  await sql(german.url, "ALTER DATABASE postgres SET default_transaction_read_only = on");
+  await sql(german.url, `SELECT pg_terminate_backend(pid) ${others}`);
+  await until(() =>
+    locks.query().then(
+      () => true,
+      () => false,
+    ),
+  );
+  // Refused, and surely not done.
+  await expect(locks.tryAcquire("job")).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
 });

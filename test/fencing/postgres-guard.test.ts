@@ -31,7 +31,6 @@ sqlGuardCases<PoolClient>("postgres", () => ({
   elsewhere: () => postgresGuard<PoolClient>({ pool, schema: "elsewhere" }),
   async cut(tx) {
     const { rows } = await tx.query("SELECT pg_backend_pid() AS pid");
-    tx.on("error", () => {});
     await sql(url, "SELECT pg_terminate_backend($1, 5000)", [rows[0]?.pid]);
   },
   rows: async (text) => (await pool.query(text)).rows,

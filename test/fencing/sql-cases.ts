@@ -126,6 +126,19 @@ export function sqlGuardCases<Tx extends Connection>(name: string, bench: () => 
       expect(await bodyOf(id)).toBe("whole");
     });
 
+    it("whose connection ends while the work is elsewhere do not end the process", async () => {
+      const guard = bench().guard();
+      const away = guard.write("away", 7n, async (tx) => {
+        await bench().cut(tx);
+        await new Promise((resolve) => {
+          setTimeout(resolve, 200);
+        });
+        throw new Error("changed my mind");
+      });
+      await expect(away).rejects.toThrow("changed my mind");
+      await guard.write("away", 8n, () => {});
+    });
+
     it("twenty that show a resource's first token at once all end well or stale", async () => {
       const guard = bench().guard();
       for (let round = 0; round < 5; round++) {

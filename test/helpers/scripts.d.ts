@@ -25,6 +25,7 @@ declare module "*/scripts/lib/postgres-server.mjs" {
   export function startPostgres(options?: {
     readonly durable?: boolean;
     readonly settings?: readonly string[];
+    readonly env?: NodeJS.ProcessEnv;
   }): Promise<Started>;
   export function startPgbouncer(
     serverPort: number,

@@ -4,10 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TcpProxy } from "../../scripts/lib/tcp-proxy.mjs";
 import { connect } from "../../src/connect.ts";
-import type { Backend } from "../../src/core/backend.ts";
+import { type Backend, isExaminable } from "../../src/core/backend.ts";
 import { hasCode } from "../../src/core/errors.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { blockedDuring } from "./blocked-loop.ts";
+import { MuteProxy } from "./mute-proxy.ts";
 
 /** How a backend is opened in these tests. */
 export interface Opening {
@@ -32,6 +33,12 @@ export interface Breakable {
   cut(url: string): Promise<void>;
   /** How many connections to a database there are but its own. */
   connections(url: string): Promise<number>;
+  /** Drops all tables and routines of holdfast. */
+  dropTables(url: string): Promise<void>;
+  /** Empties the tables of holdfast that locks live in. */
+  emptyTables(url: string): Promise<void>;
+  /** Keeps others from creating tables, as another migration does, until it is told to end. */
+  holdMigrations(url: string): Promise<() => Promise<void>>;
 }
 
 /** Registers the cases; `server` gives the server once it was started. */
@@ -116,6 +123,64 @@ export function sqlFaults(name: string, server: () => Breakable): void {
       await until(async () => (await Promise.resolve(backend.list("job")).catch(() => null)) !== null);
       for (let turn = 0; turn < 3; turn++)
         expect(await blockedDuring(1_500, () => backend.list("job"), server().port)).toEqual([]);
+    });
+
+    it("gives up connections that fall silent while they are opened, and leaves none behind", async () => {
+      const proxy = await MuteProxy.start(server().port);
+      onTestFinished(() => proxy.close());
+      const url = Object.assign(new URL(await server().database()), { port: String(proxy.port) }).href;
+      for (proxy.passes = 1; proxy.passes <= 3; proxy.passes++) {
+        const backend = server().open({ url, deadline: "300ms" });
+        const calls = [
+          Promise.resolve(backend.list("job")),
+          isExaminable(backend) ? backend.examine() : null,
+          // Tables that are not there are created on a connection of their own.
+          (await connect(backend)).request("job", { ifAvailable: true }, () => {}),
+        ];
+        const ends = await Promise.all(
+          calls.map((call) => Promise.resolve(call).catch((error: unknown) => error)),
+        );
+        for (const end of ends)
+          expect(hasCode(end, "LOCK_OUTCOME_UNKNOWN") || hasCode(end, "LOCK_UNAVAILABLE")).toBe(true);
+        await backend.close();
+      }
+      // A migration that is under way has ten seconds.
+      await expect.poll(() => proxy.connections, { timeout: 20_000 }).toBe(0);
+    }, 60_000);
+
+    it("recovers when the answer to its migration was lost", async () => {
+      const url = await server().database();
+      const proxy = await MuteProxy.start(server().port);
+      onTestFinished(() => proxy.close());
+      const locks = await open({
+        url: Object.assign(new URL(url), { port: String(proxy.port) }).href,
+        deadline: "1s",
+      });
+      const goOn = await server().holdMigrations(url);
+      const first = locks.tryAcquire("job").catch((error: unknown) => error);
+      // Two for calls, one for the migration.
+      await until(() => proxy.connections === 3);
+      await sleep(300);
+      proxy.mute();
+      await goOn();
+      await first;
+      await until(async () => (await locks.tryAcquire("job").catch(() => null)) !== null);
+    }, 60_000);
+
+    it("creates its tables again when somebody has dropped or emptied them", async () => {
+      const url = await server().database();
+      const [a, b] = [await open({ url }), await open({ url })];
+      const before = await a.request("job", (lock) => lock.token);
+      await b.request("job", () => {});
+      await server().dropTables(url);
+      expect((await b.query()).held).toEqual([]);
+      const after = await a.request("job", (lock) => lock.token);
+      expect(after).toBeGreaterThan(before);
+      await server().emptyTables(url);
+      const lock = await a.acquire("job");
+      expect(lock.token).toBeGreaterThan(after);
+      expect(await b.tryAcquire("job")).toBe(null);
+      await lock.release();
     });
 
     it("queues an entry once when the answer to its append was lost", async () => {

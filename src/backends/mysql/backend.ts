@@ -2,8 +2,17 @@
 import type { Finding, Traits } from "../../core/backend.ts";
 import type { Database } from "../../sql/backend.ts";
 import type { Session, Verdict } from "../../sql/lane.ts";
+import { migrationStepMs, within } from "../../sql/patience.ts";
 import { Preparation } from "../../sql/preparation.ts";
-import { connectTo, judge, type MysqlConnection, sessionOn, type Target } from "./connection.ts";
+import {
+  connectTo,
+  isDenied,
+  isMissing,
+  judge,
+  type MysqlConnection,
+  sessionOn,
+  type Target,
+} from "./connection.ts";
 import { examine } from "./examine.ts";
 import { applyVersions, currentVersion } from "./migrate.ts";
 import { settingsOf } from "./statements.ts";
@@ -40,6 +49,8 @@ export class MysqlDatabase implements Database {
       called: `the tables ${prefix}…`,
       mayMigrate: migrate,
       migrate: () => this.migrate(),
+      isDenied,
+      isMissing,
     });
   }
 
@@ -56,25 +67,42 @@ export class MysqlDatabase implements Database {
   async examine(): Promise<readonly Finding[]> {
     const connection = await this.#connect();
     try {
-      return await examine(connection, this.#prefix);
+      return await this.#inTime(connection, () => examine(connection, this.#prefix));
     } finally {
-      await connection.end();
+      await this.#end(connection);
     }
   }
 
   /** Applies the versions of the schema that are missing, and gives their numbers. */
   async migrate(): Promise<readonly number[]> {
     const connection = await this.#connect();
+    const inTime = <T>(step: () => Promise<T>): Promise<T> =>
+      within(migrationStepMs(this.#deadlineMs), () => connection.destroy(), step);
     try {
-      return await applyVersions(connection, this.#prefix);
+      return await applyVersions(connection, this.#prefix, inTime);
     } finally {
-      await connection.end();
+      await this.#end(connection);
     }
   }
 
   async #connect(): Promise<MysqlConnection> {
     const connection = await connectTo(this.#target, this.#deadlineMs);
-    for (const setting of settingsOf(this.#deadlineMs)) await connection.query(setting);
-    return connection;
+    try {
+      await this.#inTime(connection, async () => {
+        for (const setting of settingsOf(this.#deadlineMs)) await connection.query(setting);
+      });
+      return connection;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  #inTime<T>(connection: MysqlConnection, work: () => Promise<T>): Promise<T> {
+    return within(this.#deadlineMs, () => connection.destroy(), work);
+  }
+
+  async #end(connection: MysqlConnection): Promise<void> {
+    await this.#inTime(connection, () => connection.end()).catch(() => connection.destroy());
   }
 }

@@ -29,6 +29,11 @@ export async function connectTo(target: Target, waitMs: number): Promise<MysqlCo
     connectTimeout: Math.ceil(waitMs),
     enableKeepAlive: true,
     supportBigNumbers: true,
+    // A pool may have rows read in ways of its own.
+    rowsAsArray: false,
+    nestTables: false,
+    typeCast: true,
+    namedPlaceholders: false,
     multipleStatements: false,
     // A stack for each call costs more than all else that the driver does.
     trace: false,
@@ -179,6 +184,11 @@ export function judge(error: unknown): Verdict {
   if (!isAnswer || cut.has(errno)) return "unknown";
   if (rolledBack.has(errno)) return "again";
   return misdirected.has(errno) ? "stale" : "refused";
+}
+
+/** Whether an error says that the user lacks a right: to a database, a table, a routine. */
+export function isDenied(error: unknown): boolean {
+  return [1044, 1142, 1370].includes(Number(Reflect.get(Object(error), "errno")));
 }
 
 /** Whether an error says that a table or a procedure is not there. */

@@ -1,13 +1,10 @@
 /** Brings the tables and procedures of a MySQL or MariaDB database up to the version that this package knows; any number may try at once. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { LockError } from "../../core/errors.ts";
+import { takeTurn } from "../../sql/patience.ts";
 import { versionsOf } from "../../sql/versions.ts";
 import { isMissing, type MysqlConnection, rowsOf } from "./connection.ts";
 import { createVersions, noteVersion, versionOf } from "./statements.ts";
-
-/** How long a migration waits for another one, in seconds. */
-const patienceS = 60;
 
 /** The version of the schema that a database has; 0 if there is none. */
 export async function currentVersion(connection: MysqlConnection, prefix: string): Promise<number> {
@@ -20,26 +17,32 @@ export async function currentVersion(connection: MysqlConnection, prefix: string
   }
 }
 
-/** Applies the versions that are missing and gives their numbers. One that was cut short is applied again from its start. */
-export async function applyVersions(connection: MysqlConnection, prefix: string): Promise<readonly number[]> {
+/**
+ * Applies the versions that are missing and gives their numbers. One that was cut short is applied again from its start. Each
+ * step of it has to end in time.
+ */
+export async function applyVersions(
+  connection: MysqlConnection,
+  prefix: string,
+  inTime: <T>(step: () => Promise<T>) => Promise<T>,
+): Promise<readonly number[]> {
   const text = await readFile(new URL("./schema.sql", import.meta.url), "utf8");
-  const lock = await migrationLock(connection, prefix);
-  const [got] = await rowsOf(connection, "SELECT GET_LOCK(?, ?) AS got", [lock, String(patienceS)]);
-  if (Number(got?.["got"]) !== 1) {
-    const message = `another migration has been going on for ${patienceS} s`;
-    throw new LockError("LOCK_UNAVAILABLE", message, { backend: "mysql" });
-  }
+  const lock = await inTime(() => migrationLock(connection, prefix));
+  await takeTurn("mysql", async () => {
+    const [row] = await inTime(() => rowsOf(connection, "SELECT GET_LOCK(?, 0) AS got", [lock]));
+    return Number(row?.["got"]) === 1;
+  });
   try {
-    await connection.query(createVersions(prefix));
-    const from = await currentVersion(connection, prefix);
+    await inTime(() => connection.query(createVersions(prefix)));
+    const from = await inTime(() => currentVersion(connection, prefix));
     const missing = versionsOf(text).filter(({ number }) => number > from);
     for (const { number, sql } of missing) {
-      for (const statement of statementsOf(sql, prefix)) await connection.query(statement);
-      await connection.query(noteVersion(prefix, number));
+      for (const statement of statementsOf(sql, prefix)) await inTime(() => connection.query(statement));
+      await inTime(() => connection.query(noteVersion(prefix, number)));
     }
     return missing.map(({ number }) => number);
   } finally {
-    await rowsOf(connection, "SELECT RELEASE_LOCK(?) AS released", [lock]).catch(() => {});
+    await inTime(() => rowsOf(connection, "SELECT RELEASE_LOCK(?) AS released", [lock])).catch(() => {});
   }
 }
 

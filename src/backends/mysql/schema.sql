@@ -111,6 +111,12 @@ BEGIN
   -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
   UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))
     WHERE shard = CRC32(the_queue) & 255;
+  IF ROW_COUNT() = 0 THEN
+    -- Somebody has emptied the table, and without its row nothing is locked.
+    INSERT IGNORE INTO `:prefix:shards` (shard, seq) VALUES (CRC32(the_queue) & 255, 0);
+    UPDATE `:prefix:shards` SET seq = LAST_INSERT_ID(GREATEST(seq + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))
+      WHERE shard = CRC32(the_queue) & 255;
+  END IF;
   SELECT MIN(seq) INTO first_seq FROM `:prefix:entries` WHERE queue = the_queue;
   IF first_seq IS NULL AND (NOT demand OR the_permits = 0 OR the_weight <= the_permits) THEN
     -- 2. Nobody is there: the common case, in as few steps as possible, since each costs some microseconds.

@@ -61,7 +61,7 @@ export function settingsOf(deadlineMs: number): readonly string[] {
   const seconds = Math.max(1, Math.ceil(deadlineMs / 1000));
   return [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-    `SET SESSION autocommit = 1, innodb_lock_wait_timeout = ${seconds}, sql_mode = 'STRICT_ALL_TABLES'`,
+    `SET SESSION autocommit = 1, completion_type = 0, sql_safe_updates = 0, innodb_lock_wait_timeout = ${seconds}, sql_mode = 'STRICT_ALL_TABLES'`,
   ];
 }
 

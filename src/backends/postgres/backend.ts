@@ -2,8 +2,19 @@
 import type { Finding, Traits } from "../../core/backend.ts";
 import type { Database, Ear } from "../../sql/backend.ts";
 import type { Session, Verdict } from "../../sql/lane.ts";
+import { migrationStepMs, within } from "../../sql/patience.ts";
 import { Preparation } from "../../sql/preparation.ts";
-import { connectTo, destroy, isPooled, judge, type PgClient, sessionOn, type Target } from "./connection.ts";
+import {
+  connectTo,
+  destroy,
+  isDenied,
+  isMissing,
+  isPooled,
+  judge,
+  type PgClient,
+  sessionOn,
+  type Target,
+} from "./connection.ts";
 import { examine } from "./examine.ts";
 import { Listener } from "./listener.ts";
 import { applyVersions, currentVersion } from "./migrate.ts";
@@ -41,6 +52,8 @@ export class PostgresDatabase implements Database {
       called: `the tables of the schema "${schema}"`,
       mayMigrate: migrate,
       migrate: () => this.migrate(),
+      isDenied,
+      isMissing,
     });
   }
 
@@ -51,9 +64,9 @@ export class PostgresDatabase implements Database {
   async open(): Promise<Session> {
     const client = await connectTo(this.#target, this.#deadlineMs);
     try {
-      const pooled = await isPooled(client);
+      const pooled = await this.#inTime(client, () => isPooled(client));
       // What is set through a pooler would stay behind for others.
-      if (!pooled) await client.query(settingsOf(this.#deadlineMs));
+      if (!pooled) await this.#inTime(client, () => client.query(settingsOf(this.#deadlineMs)));
       const session = sessionOn(client, this.#schema, !pooled);
       return this.#preparation.prepare(session, () => currentVersion(client, this.#schema));
     } catch (error) {
@@ -74,27 +87,29 @@ export class PostgresDatabase implements Database {
   async examine(): Promise<readonly Finding[]> {
     const client = await connectTo(this.#target, this.#deadlineMs);
     try {
-      return await examine(client, this.#schema);
+      return await this.#inTime(client, () => examine(client, this.#schema));
     } finally {
-      await client.end();
+      await this.#inTime(client, () => client.end());
     }
   }
 
   /** Applies the versions of the schema that are missing, and gives their numbers. */
   async migrate(): Promise<readonly number[]> {
     const client = await connectTo(this.#target, this.#deadlineMs);
+    const inTime = <T>(step: () => Promise<T>): Promise<T> =>
+      within(migrationStepMs(this.#deadlineMs), () => destroy(client), step);
     try {
-      return await applyVersions(client, this.#schema);
+      return await applyVersions(client, this.#schema, inTime);
     } finally {
-      await client.end();
+      await this.#inTime(client, () => client.end());
     }
   }
 
   /** A connection to listen on; null behind a pooler that gives each transaction another server process. */
   async #openListening(): Promise<PgClient | null> {
     const client = await connectTo(this.#target, this.#deadlineMs);
-    if (!(await isPooled(client)) || !(await this.#isSwapped(client))) return client;
-    await client.end();
+    if (!(await this.#inTime(client, () => this.#isSwapped(client)))) return client;
+    await this.#inTime(client, () => client.end());
     if (this.#pushes) {
       this.#pushes = false;
       const text =
@@ -104,9 +119,18 @@ export class PostgresDatabase implements Database {
     return null;
   }
 
+  #inTime<T>(client: PgClient, work: () => Promise<T>): Promise<T> {
+    return within(this.#deadlineMs, () => destroy(client), work);
+  }
+
   /** Whether a pooler serves two connections by the same process of the server, which no session mode does. */
   async #isSwapped(client: PgClient): Promise<boolean> {
+    if (!(await isPooled(client))) return false;
     const other = await connectTo(this.#target, this.#deadlineMs);
+    return this.#inTime(other, () => this.#isShared(client, other));
+  }
+
+  async #isShared(client: PgClient, other: PgClient): Promise<boolean> {
     try {
       const pids: [Set<unknown>, Set<unknown>] = [new Set(), new Set()];
       for (let round = 0; round < 3; round++) {

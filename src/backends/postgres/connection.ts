@@ -27,6 +27,8 @@ export async function connectTo(target: Target, waitMs: number): Promise<PgClien
     ...config,
     // Not enumerable in the options of a pool.
     ...("pool" in target && "password" in target.pool.options ? passwordOf(target.pool.options) : {}),
+    // The process, or the options of a pool, may have values parsed in ways of their own.
+    types: { getTypeParser: parserOf },
     keepAlive: true,
     connectionTimeoutMillis: Math.ceil(waitMs),
     query_timeout: 0,
@@ -41,6 +43,13 @@ function passwordOf(options: object): ClientConfig {
   const password: unknown = Reflect.get(options, "password");
   if (typeof password === "string") return { password };
   return typeof password === "function" ? { password: () => password() } : {};
+}
+
+/** How values are read: truth values, whole numbers that a number holds, JSON; all else as text. */
+function parserOf(oid: number): (text: string) => unknown {
+  if (oid === 16) return (text) => text === "t";
+  if (oid === 21 || oid === 23) return Number;
+  return oid === 114 || oid === 3802 ? (text) => JSON.parse(text) as unknown : (text) => text;
 }
 
 /** Ends a connection without a word to the server, which may be frozen. */
@@ -93,13 +102,25 @@ const rolledBack = new Set(["40001", "40P01"]);
 /** Not for this server: read_only_sql_transaction. Another connection may lead to the new primary. */
 const misdirected = new Set(["25006"]);
 
-/** What an error of pg says about the call that it ended: a server that says ERROR has rolled it back. */
+/** The connection was ended, maybe after the commit: connection_exception, operator_intervention, idle_in_transaction_session_timeout, internal_error. */
+const cut = /^(?:08|57P|25P03$|XX)/;
+
+/**
+ * What an error of pg says about the call that it ended: a server that answers with an error has rolled it back, unless it
+ * ends the connection. Its severity says so, too, but in the server's own language.
+ */
 export function judge(error: unknown): Verdict {
   const code: unknown = Reflect.get(Object(error), "code");
   const severity: unknown = Reflect.get(Object(error), "severity");
-  if (typeof code !== "string" || severity !== "ERROR") return "unknown";
+  if (typeof code !== "string" || typeof severity !== "string") return "unknown";
+  if (severity === "FATAL" || severity === "PANIC" || cut.test(code)) return "unknown";
   if (rolledBack.has(code)) return "again";
   return misdirected.has(code) ? "stale" : "refused";
+}
+
+/** Whether an error says that the user lacks a right. */
+export function isDenied(error: unknown): boolean {
+  return Reflect.get(Object(error), "code") === "42501";
 }
 
 /** Whether an error says that the schema, a table or a routine is not there. */

@@ -176,7 +176,11 @@ BEGIN
   -- 1. Lock the queue and take the next seq. Statements that follow see what was committed before that.
   PERFORM :"schema".lock_shard_of(the_queue);
   UPDATE :"schema".shards s SET seq = greatest(s.seq + 1, :"schema".now_us()) WHERE s.shard = :"schema".shard_of(the_queue)
-    RETURNING s.seq INTO STRICT next_seq;
+    RETURNING s.seq INTO next_seq;
+  IF next_seq IS NULL THEN
+    -- Somebody has emptied the table.
+    INSERT INTO :"schema".shards VALUES (:"schema".shard_of(the_queue), :"schema".now_us()) RETURNING seq INTO next_seq;
+  END IF;
   now := :"schema".now_us();
   -- 2. Nobody is there: the common case, and nothing to look at.
   INSERT INTO :"schema".entries

@@ -51,12 +51,20 @@ export function versionOf(schema: string): string {
   return `SELECT max(version) AS version FROM ${quoted(schema)}.versions`;
 }
 
-/** Takes the lock of migrations, which ends with the transaction, and makes sure that there is a table of versions. */
-export function beginMigration(schema: string): string {
-  return `BEGIN ISOLATION LEVEL READ COMMITTED;
-SET LOCAL statement_timeout = 0;
-SELECT pg_advisory_xact_lock(hashtextextended('holdfast migration of ${schema}', 0));
-CREATE SCHEMA IF NOT EXISTS ${quoted(schema)};
+/** Begins a migration, for which the limits of the role do not hold. */
+export const beginMigration: string = `BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`;
+
+/** Takes the lock of migrations, which ends with the transaction, if nobody has it. */
+export function tryMigration(schema: string): string {
+  return `SELECT pg_try_advisory_xact_lock(hashtextextended('holdfast migration of ${schema}', 0)) AS taken`;
+}
+
+/** Makes sure that there is a table of versions. Who may create tables in a schema may not have the right to create schemas. */
+export function createVersions(schema: string): string {
+  return `DO $$ BEGIN
+  IF to_regnamespace('${quoted(schema)}') IS NULL THEN CREATE SCHEMA ${quoted(schema)}; END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS ${quoted(schema)}.versions (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
 }
 

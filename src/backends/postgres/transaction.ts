@@ -125,7 +125,7 @@ export async function sessionLock(
       const sql = `SELECT CASE WHEN pg_backend_pid() = $2 THEN pg_advisory_unlock(hashtextextended($1, 7)) END AS released`;
       const { rows: answer } = await client.query(sql, [name, pid]);
       if (Reflect.get(Object(answer[0]), "released") === true) return;
-      const message = `lock ${JSON.stringify(name)} on postgres: its connection does not hold it any more, or was replaced`;
+      const message = `lock ${JSON.stringify(name)} on postgres: its connection has given it up, or is another one, as where a pooler swaps them`;
       throw new LockError("LOCK_LOST", message, { lock: name, backend: "postgres" });
     },
   };

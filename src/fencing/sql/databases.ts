@@ -66,8 +66,16 @@ export function postgresGuard<Tx extends PgConnection = PgConnection>(
   const table = `${quoted(checkIdentifier(schema, "the name of a schema"))}.fences`;
   return new SqlGuard<Tx>({
     backend: "postgres",
-    open: () => pool.connect(),
-    release: (tx, broken) => tx.release(broken),
+    open: async () => {
+      const tx = await pool.connect();
+      // While it is lent, the pool does not listen: the end of its connection between two queries would end the process.
+      listener(tx, "on");
+      return tx;
+    },
+    release: (tx, broken) => {
+      tx.release(broken);
+      if (!broken) listener(tx, "removeListener");
+    },
     begin: (tx) => tx.query("BEGIN"),
     // A transaction in which a statement has failed answers COMMIT with ROLLBACK, and calls it a success.
     commit: async (tx) => Reflect.get(await tx.query("COMMIT"), "command") !== "ROLLBACK",
@@ -82,6 +90,15 @@ export function postgresGuard<Tx extends PgConnection = PgConnection>(
     judge: judgePostgres,
     isMissing: isMissingInPostgres,
   });
+}
+
+/** Whoever asks next hears of it. */
+const ignored = (): void => {};
+
+/** Begins or ends to listen for errors of a client, if it tells. */
+function listener(tx: PgConnection, how: "on" | "removeListener"): void {
+  const listen: unknown = Reflect.get(tx, how);
+  if (typeof listen === "function") listen.call(tx, "error", ignored);
 }
 
 /** A connection of a pool of `mysql2/promise`. */
