@@ -234,24 +234,35 @@ function given(form) {
 }
 
 /**
- * The least that a lock with a token, a ttl and loss detection has to do: an id and a number for each request, a queue, a
- * turn in the caller's async context, and a look at both clocks when the section ends. It renews, expires, cancels and
- * shows nothing.
+ * The least that a lock with a token, a ttl and loss detection has to do: a token for each request, a queue, a turn in the
+ * caller's async context, and a look at both clocks when the section ends; the next one's ttl may count from that look. It
+ * renews, expires, cancels and shows nothing.
  * @returns {Request}
  */
 function fencedQueue() {
-  /** @typedef {{ id: string, token: bigint, validUntil: number, next: Entry | null, wake: (() => void) | null }} Entry */
+  /** @typedef {{ token: bigint, validUntil: number, wallUntil: number, next: Entry | null, wake: (() => void) | null }} Entry */
   const ttlMs = 30_000;
   /** @type {Map<string, { first: Entry | null, last: Entry | null }>} */
   const queues = new Map();
-  let count = 0;
   let token = BigInt(Date.now()) * 1000n;
+  let now = 0;
+  let wallNow = 0;
+  let fresh = false;
+  const outdate = () => {
+    fresh = false;
+  };
+  const look = () => {
+    now = performance.now();
+    wallNow = Date.now();
+    if (!fresh) setImmediate(outdate);
+    fresh = true;
+  };
   return (name, run) =>
     new Promise((resolve, reject) => {
       const queue = queues.get(name) ?? { first: null, last: null };
       queues.set(name, queue);
       /** @type {Entry} */
-      const entry = { id: `client.${++count}`, token: ++token, validUntil: 0, next: null, wake: null };
+      const entry = { token: ++token, validUntil: 0, wallUntil: 0, next: null, wake: null };
       const { last } = queue;
       queue.last = entry;
       if (last === null) queue.first = entry;
@@ -268,10 +279,12 @@ function fencedQueue() {
         else queue.first.wake?.();
       };
       void turn.then(() => {
-        const wallMs = Date.now();
-        entry.validUntil = performance.now() + ttlMs;
+        if (!fresh) look();
+        entry.validUntil = now + ttlMs;
+        entry.wallUntil = wallNow + ttlMs;
         run().then((value) => {
-          const lost = performance.now() > entry.validUntil || Date.now() - wallMs > ttlMs;
+          look();
+          const lost = now > entry.validUntil || wallNow > entry.wallUntil;
           leave();
           if (lost) reject(new Error("lost"));
           else resolve(value);

@@ -31,6 +31,8 @@ export class LockClient implements Client {
   readonly keeper: Keeper;
   /** What the ids of its entries start with: short, since ids are keys everywhere, and random, so that they are unique. */
   readonly #prefix: string;
+  /** That, and how many thousands of entries there were. */
+  #thousand: string;
   /** For each queue: resolves when the last first append that was made has been answered or given up. */
   readonly #turns = new Map<string, Promise<void>>();
   #entries = 0;
@@ -43,12 +45,16 @@ export class LockClient implements Client {
     // Made per instance, so that neither a fork nor a worker ever shares it.
     const client = options.clientId ?? randomUUID();
     this.#prefix = `${options.clientId ?? randomBytes(9).toString("base64url")}.`;
+    this.#thousand = this.#prefix;
     this.owner = { client, host: hostname(), pid: process.pid, label: options.label };
     this.keeper = new Keeper(backend, this.clock, this.random);
   }
 
   nextEntryId(): string {
-    return this.#prefix + ++this.#entries;
+    const count = ++this.#entries;
+    if (count % 1000 === 0) this.#thousand = `${this.#prefix}${count / 1000}-`;
+    // The runtime keeps the text of each number that it has seen for long, so there should be few of them.
+    return this.#thousand + (count % 1000);
   }
 
   inOrder(queue: string, send: () => Promise<void>): Turn {

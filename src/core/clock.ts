@@ -1,5 +1,7 @@
 /** Time and chance as the core sees them: injected, so that the whole core runs under a manual clock and a seed. */
 
+import { performance } from "node:perf_hooks";
+
 /** A timer that has been set. */
 export interface Timer {
   cancel(): void;

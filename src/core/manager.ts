@@ -100,8 +100,8 @@ export class LockManager {
       const callback = callbackOf(second, third);
       const options = third === undefined ? undefined : second;
       const asked = checkOptions(options, optionNames.request, this.#defaults);
-      if (!Array.isArray(name)) return this.#request(checkName(name), asked, callback);
-      return this.#requestSet(checkNames(name), asked, callback);
+      if (Array.isArray(name)) return this.#requestSet(checkNames(name), asked, callback);
+      return this.#request(this.#wishFor(name, asked), asked.reentrant, callback);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -154,9 +154,9 @@ export class LockManager {
     return this.close();
   }
 
-  #request(name: string, asked: Asked, callback: Callback): Promise<unknown> {
-    const wish = this.#wishFor(name, asked);
-    if (!asked.reentrant) return this.#client.section(wish, callback);
+  #request(wish: Wish, reentrant: boolean, callback: Callback): Promise<unknown> {
+    if (!reentrant) return this.#client.section(wish, callback);
+    const { name } = wish;
     const sections = this.#sections;
     const outer = sections.find(name);
     if (outer !== undefined)
@@ -165,10 +165,11 @@ export class LockManager {
   }
 
   /** The last wish is used again where it is the same: a lock that is taken again and again is the usual case. */
-  #wishFor(name: string, asked: Asked): Wish {
-    if (asked !== this.#defaults) return wishFor(asked, name, name);
-    if (this.#lastWish?.name !== name) this.#lastWish = wishFor(asked, name, name);
-    return this.#lastWish;
+  #wishFor(name: unknown, asked: Asked): Wish {
+    if (asked !== this.#defaults) return lockWish(name, asked);
+    const last = this.#lastWish;
+    if (last !== null && last.name === name) return last;
+    return (this.#lastWish = lockWish(name, asked));
   }
 
   /**
@@ -195,7 +196,8 @@ export class LockManager {
         const set = new LockSet(taken);
         if (name === undefined) return (work = run(set));
         try {
-          return await this.#request(name, whileHeld(set, left), (lock: Lock | null) =>
+          const wish = wishFor(whileHeld(set, left), name, name);
+          return await this.#request(wish, asked.reentrant, (lock: Lock | null) =>
             lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
           );
         } catch (error) {

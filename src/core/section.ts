@@ -109,10 +109,15 @@ export class Run implements Claimant {
   private leave(claim: Claim, result: unknown, settle: Settle): void {
     this.reject = null;
     const left = claim.hasLeft ? null : claim.leave();
-    const settled = (): void => settle(result);
-    if (left instanceof Promise) left.then(settled, settled);
+    if (left instanceof Promise) settleAfter(left, result, settle);
     else settle(result);
   }
+}
+
+/** A function of its own, so that a store that answers at once pays for no closure. */
+function settleAfter(left: Promise<unknown>, result: unknown, settle: Settle): void {
+  const settled = (): void => settle(result);
+  left.then(settled, settled);
 }
 
 type Settle = (result: unknown) => void;

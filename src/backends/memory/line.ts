@@ -47,7 +47,8 @@ export class MemoryEntry implements Entry {
   /** Where the ranks and the roll of its line have it. */
   place = -1;
   enrolled = 0;
-  private mark = -1;
+  /** The mark of its id, unless nobody was ahead when it came. */
+  mark = 0;
   live = true;
   /** Who wants to hear when this entry leaves: mostly nobody or one. */
   watches: Watch | Set<Watch> | null = null;
@@ -65,12 +66,6 @@ export class MemoryEntry implements Entry {
     this.clock = clock;
     this.appendedAt = clock.recent();
     this.expiresAt = this.appendedAt + asked.ttlMs;
-  }
-
-  /** Whether this is the entry; a few bits of the id are compared first, so that a scan compares numbers. */
-  is(id: string, mark: number): boolean {
-    if (this.mark < 0) this.mark = markOf(this.id);
-    return this.mark === mark && this.id === id;
   }
 
   get expiresInMs(): number {
@@ -92,11 +87,10 @@ export class MemoryEntry implements Entry {
 /** Up to this many entries are looked through one by one: a map of short-lived keys costs far more. */
 const longestScan = 32;
 
+/** One bit of 32; ids that follow each other, as those of one client do, have different ones. */
 function markOf(id: string): number {
   const { length } = id;
-  return length < 3
-    ? length
-    : (id.charCodeAt(length - 1) << 16) ^ (id.charCodeAt(length - 2) << 8) ^ id.charCodeAt(length - 3);
+  return length < 2 ? 1 : 1 << ((id.charCodeAt(length - 1) + 10 * id.charCodeAt(length - 2)) % 32);
 }
 
 /** The entries of one queue, first to last. */
@@ -109,6 +103,8 @@ export class Line {
   private lastWriter: MemoryEntry | null = null;
   private count = 0;
   private weight = 0;
+  /** The marks of all ids but the first one, and of some that have left: most new ids are seen to be new by theirs. */
+  private marks = 0;
   /** All entries by id: made when the line gets long, kept until it is empty. */
   private roll: Roll | null = null;
   /** Made when somebody asks about the middle, kept until the line is empty. */
@@ -119,20 +115,35 @@ export class Line {
   }
 
   find(id: string): MemoryEntry | undefined {
-    if (this.first === null || this.first.id === id) return this.first ?? undefined;
-    if (this.roll !== null) return this.roll.find(id);
+    const { first } = this;
+    if (first === null || (first.mark === 0 && first.id === id)) return first ?? undefined;
     const mark = markOf(id);
-    for (let entry = this.first.next; entry !== null; entry = entry.next) {
-      if (entry.is(id, mark)) return entry;
+    if (first.mark === mark && first.id === id) return first;
+    if (this.roll !== null) return this.roll.find(id);
+    return (this.marks & mark) === 0 ? undefined : this.scan(first.next, id, mark);
+  }
+
+  /** Looks through the line; what it does not find it need not look for again, so the marks are gathered anew. */
+  private scan(from: MemoryEntry | null, id: string, mark: number): MemoryEntry | undefined {
+    let marks = 0;
+    for (let entry = from; entry !== null; entry = entry.next) {
+      if (entry.mark === mark && entry.id === id) return entry;
+      marks |= entry.mark;
     }
+    this.marks = marks;
     return undefined;
   }
 
   append(entry: MemoryEntry): void {
     entry.prev = this.last;
     entry.writerAhead = this.lastWriter;
-    if (this.last === null) this.first = entry;
-    else this.last.next = entry;
+    if (this.last === null) {
+      this.first = entry;
+    } else {
+      this.last.next = entry;
+      entry.mark = markOf(entry.id);
+      this.marks |= entry.mark;
+    }
     this.last = entry;
     if (entry.mode === "write") this.lastWriter = entry;
     this.count += 1;
