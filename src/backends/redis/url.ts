@@ -51,7 +51,7 @@ export function readRedisUrl(url: string): RedisAddress {
       backend: "redis",
     });
   }
-  const primary = known.kind === "sentinel" ? decodeURIComponent(parts.shift() ?? "") : "";
+  const primary = known.kind === "sentinel" ? decoded(parts.shift() ?? "") : "";
   const port = known.kind === "sentinel" ? 26_379 : 6_379;
   return {
     ...known,
@@ -68,9 +68,22 @@ function readLogin(login: string | undefined): readonly [string | undefined, str
   if (login === undefined || login === "") return [undefined, undefined];
   const colon = login.indexOf(":");
   // A user alone is one without a password.
-  if (colon < 0) return [decodeURIComponent(login), undefined];
-  const username = decodeURIComponent(login.slice(0, colon));
-  return [username === "" ? undefined : username, decodeURIComponent(login.slice(colon + 1))];
+  if (colon < 0) return [decoded(login), undefined];
+  const username = decoded(login.slice(0, colon));
+  return [username === "" ? undefined : username, decoded(login.slice(colon + 1))];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid(
+      'a URL has a "%" without two hexadecimal digits after it: write "%25" for the sign itself',
+      {
+        backend: "redis",
+      },
+    );
+  }
 }
 
 function readHost(text: string, defaultPort: number): { host: string; port: number } {
