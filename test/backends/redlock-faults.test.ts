@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
 import { ask, startProxy } from "../../scripts/lib/redis-servers.mjs";
@@ -51,6 +51,15 @@ async function reachAll(locks: LockManager, fleet: Servers): Promise<void> {
   const lock = await locks.acquire("warm");
   await eventually(async () => (await nodesWith(fleet, "warm")) === fleet.servers.length);
   await lock.release();
+}
+
+/** What Node warns of until the end of the case. */
+function warned(): readonly Error[] {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): unknown => warnings.push(warning);
+  process.on("warning", onWarning);
+  ends.push(async () => process.off("warning", onWarning));
+  return warnings;
 }
 
 describe("nodes that fail", () => {
@@ -125,7 +134,16 @@ describe("nodes that fail", () => {
     const locks = locksAt(fleet.url);
     await reachAll(locks, fleet);
     for (const node of [0, 1]) fleet.servers[node]?.server.pause();
+    const warnings = warned();
     const started = performance.now();
+    // Each in a turn of its own: they do not travel together, and come to their deadline together.
+    const many: Promise<unknown>[] = [];
+    for (let index = 0; index < 30; index++) {
+      many.push(locks.acquire(`many-${index}`, { ttl: "30s" }));
+      await immediate();
+    }
+    for (const { status } of await Promise.allSettled(many)) expect(status).toBe("rejected");
+    expect(warnings, "a connection is given up once").toEqual([]);
     await expect(locks.acquire("a", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     await expect(locks.tryAcquire("b", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     expect(performance.now() - started).toBeLessThan(5_000);
@@ -201,10 +219,7 @@ describe("answers that come late or not at all", () => {
     ends.push(() => proxy.close());
     // Several answers until it is let in, each within the deadline.
     proxy.down.delayMs = 200;
-    const warnings: unknown[] = [];
-    const onWarning = (warning: Error): unknown => warnings.push(warning);
-    process.on("warning", onWarning);
-    ends.push(async () => process.off("warning", onWarning));
+    const warnings = warned();
     const locks = locksAt(urlOf([...fleet.servers.slice(0, 2), proxy]), { deadlineMs: 300 });
     await eventually(async () => {
       const many = await Promise.all(Array.from({ length: 20 }, (_, index) => locks.acquire(`a-${index}`)));

@@ -95,6 +95,11 @@ export class IoredisLink implements Link {
   readonly #connectAll = (): void => {
     for (const node of this.#nodes()) this.#connect(node);
   };
+  /** Whether a connection was given up that has not closed yet: a server that stands still takes its time for that. */
+  #isLeaving = false;
+  readonly #onClose = (): void => {
+    this.#isLeaving = false;
+  };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
 
@@ -131,6 +136,7 @@ export class IoredisLink implements Link {
     this.#onDown = onDown;
     this.#client.on("ready", onReady);
     this.#client.on("close", onDown);
+    this.#client.on("close", this.#onClose);
     if (this.cluster) {
       this.#client.on("ready", this.#connectAll);
       this.#client.on("+node", this.#onNode);
@@ -197,12 +203,15 @@ export class IoredisLink implements Link {
   reconnect(): void {
     // One that is about to connect does so anyway; one that hangs in its handshake would do so for ever.
     const { status } = this.#client;
-    if (this.#ours && ["connecting", "connect", "ready"].includes(status)) this.#client.disconnect(true);
+    if (!this.#ours || this.#isLeaving || !["connecting", "connect", "ready"].includes(status)) return;
+    this.#isLeaving = true;
+    this.#client.disconnect(true);
   }
 
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
     if (this.#onDown !== null) this.#client.off("close", this.#onDown);
+    this.#client.off("close", this.#onClose);
     this.#client.off("ready", this.#connectAll);
     this.#client.off("+node", this.#onNode);
     this.#onReady = null;
