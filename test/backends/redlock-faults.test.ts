@@ -1,6 +1,9 @@
 /** The Redlock backend while its nodes fail: typed errors, no wrong grant, nothing left behind; and beside locks of other kinds. */
-import { readFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
 import { ask, startProxy } from "../../scripts/lib/redis-servers.mjs";
 import { redlockBackend, type RedlockSettings } from "../../src/backends/redlock/index.ts";
@@ -8,6 +11,7 @@ import { connect } from "../../src/connect.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { blockedDuring } from "../helpers/blocked-loop.ts";
 import { makeClocks } from "../helpers/clocks.ts";
+import { safeIoredis } from "../helpers/redis.ts";
 import { startServers, type Servers, urlOf } from "../helpers/redlock.ts";
 
 const ends: Array<() => Promise<unknown>> = [];
@@ -47,6 +51,15 @@ async function reachAll(locks: LockManager, fleet: Servers): Promise<void> {
   const lock = await locks.acquire("warm");
   await eventually(async () => (await nodesWith(fleet, "warm")) === fleet.servers.length);
   await lock.release();
+}
+
+/** What Node warns of until the end of the case. */
+function warned(): readonly Error[] {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): unknown => warnings.push(warning);
+  process.on("warning", onWarning);
+  ends.push(async () => process.off("warning", onWarning));
+  return warnings;
 }
 
 describe("nodes that fail", () => {
@@ -121,7 +134,16 @@ describe("nodes that fail", () => {
     const locks = locksAt(fleet.url);
     await reachAll(locks, fleet);
     for (const node of [0, 1]) fleet.servers[node]?.server.pause();
+    const warnings = warned();
     const started = performance.now();
+    // Each in a turn of its own: they do not travel together, and come to their deadline together.
+    const many: Promise<unknown>[] = [];
+    for (let index = 0; index < 30; index++) {
+      many.push(locks.acquire(`many-${index}`, { ttl: "30s" }));
+      await immediate();
+    }
+    for (const { status } of await Promise.allSettled(many)) expect(status).toBe("rejected");
+    expect(warnings, "a connection is given up once").toEqual([]);
     await expect(locks.acquire("a", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     await expect(locks.tryAcquire("b", { ttl: "30s" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     expect(performance.now() - started).toBeLessThan(5_000);
@@ -189,6 +211,24 @@ describe("answers that come late or not at all", () => {
     await expect(locks.acquire("a", { ttl: "400ms" })).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE" });
     expect((await locks.acquire("b", { ttl: "10s" })).held).toBe(true);
     await eventually(async () => (await nodesWith(fleet, "a")) === 0, 300);
+  });
+
+  it("a node to which connecting takes longer than an answer may is reached in the midst of requests", async () => {
+    const fleet = await servers(3);
+    const proxy = await startProxy(fleet.servers[2]?.port ?? 0);
+    ends.push(() => proxy.close());
+    // Several answers until it is let in, each within the deadline.
+    proxy.down.delayMs = 200;
+    const warnings = warned();
+    const locks = locksAt(urlOf([...fleet.servers.slice(0, 2), proxy]), { deadlineMs: 300 });
+    await eventually(async () => {
+      const many = await Promise.all(Array.from({ length: 20 }, (_, index) => locks.acquire(`a-${index}`)));
+      await sleep(20);
+      const isThere = (await fleet.lookers[2]?.exists("a-0")) === 1;
+      await Promise.all(many.map((lock) => lock.release()));
+      return isThere;
+    }, 8_000);
+    expect(warnings).toEqual([]);
   });
 
   it("a retry is not in the way of what an earlier attempt left behind", async () => {
@@ -338,6 +378,30 @@ describe("locks of other languages", () => {
 });
 
 describe("what connect and doctor say", () => {
+  it("the first call waits until a majority is connected, which takes longer than an answer", async () => {
+    const fleet = await servers(3);
+    const proxies = await Promise.all(fleet.servers.map(({ port }) => startProxy(port)));
+    for (const proxy of proxies) ends.push(() => proxy.close());
+    for (const proxy of proxies) proxy.down.delayMs = 120;
+    const lock = await locksAt(urlOf(proxies), { deadlineMs: 250 }).acquire("a");
+    expect(lock.held).toBe(true);
+  });
+
+  it("clients of Unix sockets are nodes of their own", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "redlock-"));
+    ends.push(() => rm(folder, { recursive: true, force: true }));
+    const paths = [1, 2, 3].map((node) => join(folder, `${node}.sock`));
+    await Promise.all(paths.map((path) => servers(1, "--unixsocket", path)));
+    const clients = paths.map((path) => new Redis({ path, ...safeIoredis }));
+    ends.push(async () => clients.forEach((client) => client.disconnect()));
+    const locks = new LockManager(redlockBackend({ clients, quarantineMs: 0, deadlineMs: 3_000 }));
+    ends.push(() => locks.close());
+    expect((await locks.acquire("a")).held).toBe(true);
+    const [path = ""] = paths;
+    const twice = [0, 1].map(() => new Redis({ path, ...safeIoredis, lazyConnect: true }));
+    expect(() => redlockBackend({ clients: twice })).toThrow(`${path} is given twice`);
+  });
+
   it("connect refuses what cannot be, and warns of nothing when all is well", async () => {
     const fleet = await servers(3);
     const url = `${fleet.url}?quarantineMs=0&health=ignore`;
@@ -348,6 +412,7 @@ describe("what connect and doctor say", () => {
       code: "LOCK_UNSUPPORTED",
     });
     await expect(connect(`${url}&wrong=1`)).rejects.toMatchObject({ code: "LOCK_INVALID" });
+    await expect(connect("redlock://100%:pw@127.0.0.1")).rejects.toMatchObject({ code: "LOCK_INVALID" });
     const twice = urlOf([{ port: 1 }, { port: 1 }]);
     await expect(connect(twice)).rejects.toMatchObject({ code: "LOCK_INVALID" });
     const many = urlOf(Array.from({ length: 32 }, (_, index) => ({ port: index + 1 })));

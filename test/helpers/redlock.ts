@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { startRedis, type Started } from "../../scripts/lib/redis-servers.mjs";
-import { counterKey } from "../../src/backends/redlock/keys.ts";
+import { counterKey, evictedKeyOf } from "../../src/backends/redlock/keys.ts";
 import {
   redlockBackend,
   type RedisClient,
@@ -100,7 +100,8 @@ export function contractStore(servers: Servers, open: Open, settings: RedlockSet
     },
     litter: async () => {
       const keys = await Promise.all(servers.lookers.map((looker) => looker.keys("*")));
-      return keys.flat().filter((key) => key.startsWith(prefix) || !isKnown(key));
+      const own = [prefix, evictedKeyOf(prefix, "")];
+      return keys.flat().filter((key) => own.some((start) => key.startsWith(start)) || !isKnown(key));
     },
     close: async () => {
       await Promise.all(opened.map(({ backend }) => backend.close()));
@@ -109,7 +110,7 @@ export function contractStore(servers: Servers, open: Open, settings: RedlockSet
   };
 }
 
-/** The counter of a node is the one key that stays. */
+/** The counter of a node is the one key that stays; what other cases have left is theirs. */
 function isKnown(key: string): boolean {
-  return key === counterKey || key.startsWith("case-");
+  return key === counterKey || key.startsWith("case-") || key.startsWith(evictedKeyOf("case-", ""));
 }

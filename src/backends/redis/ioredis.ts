@@ -117,7 +117,13 @@ export class IoredisLink implements Link {
   };
   /** One of ours that was given up while it asked its Sentinels has ended: it begins anew. */
   readonly #onEnd = (): void => {
+    this.#isLeaving = false;
     if (this.#onReady !== null) this.#client.connect().catch(this.#onError);
+  };
+  /** Whether a connection was given up that has not closed yet: a server that stands still takes its time for that. */
+  #isLeaving = false;
+  readonly #onClose = (): void => {
+    this.#isLeaving = false;
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
@@ -160,6 +166,7 @@ export class IoredisLink implements Link {
     this.#onDown = onDown;
     this.#client.on("ready", onReady);
     this.#client.on("close", onDown);
+    this.#client.on("close", this.#onClose);
     if (this.cluster) {
       this.#client.on("ready", this.#connectAll);
       this.#client.on("+node", this.#onNode);
@@ -229,12 +236,15 @@ export class IoredisLink implements Link {
   reconnect(): void {
     // One that is about to connect does so anyway; one that hangs in its handshake would do so for ever.
     const { status } = this.#client;
-    if (this.#ours && ["connecting", "connect", "ready"].includes(status)) this.#client.disconnect(true);
+    if (!this.#ours || this.#isLeaving || !["connecting", "connect", "ready"].includes(status)) return;
+    this.#isLeaving = true;
+    this.#client.disconnect(true);
   }
 
   async close(): Promise<void> {
     if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
     if (this.#onDown !== null) this.#client.off("close", this.#onDown);
+    this.#client.off("close", this.#onClose);
     this.#client.off("ready", this.#connectAll);
     this.#client.off("+node", this.#onNode);
     if (isCluster(this.#client))

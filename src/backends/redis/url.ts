@@ -1,5 +1,6 @@
 /** Reads the URLs that name a Redis: which servers, who we are, and options; connects to nothing. */
 import { invalid } from "../../core/errors.ts";
+import { unescaped } from "../../core/url-parts.ts";
 
 /** What a URL says. */
 export interface RedisAddress {
@@ -51,7 +52,7 @@ export function readRedisUrl(url: string): RedisAddress {
       backend: "redis",
     });
   }
-  const primary = known.kind === "sentinel" ? decode(parts.shift() ?? "") : "";
+  const primary = known.kind === "sentinel" ? decoded(parts.shift() ?? "", "name of the primary") : "";
   const port = known.kind === "sentinel" ? 26_379 : 6_379;
   return {
     ...known,
@@ -68,19 +69,13 @@ function readLogin(login: string | undefined): readonly [string | undefined, str
   if (login === undefined || login === "") return [undefined, undefined];
   const colon = login.indexOf(":");
   // A user alone is one without a password.
-  if (colon < 0) return [decode(login), undefined];
-  const username = decode(login.slice(0, colon));
-  return [username === "" ? undefined : username, decode(login.slice(colon + 1))];
+  if (colon < 0) return [decoded(login, "user"), undefined];
+  const username = decoded(login.slice(0, colon), "user");
+  return [username === "" ? undefined : username, decoded(login.slice(colon + 1), "password")];
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw invalid("a URL of Redis has a % that stands for nothing: write %25 for the character itself", {
-      backend: "redis",
-    });
-  }
+function decoded(text: string, what: string): string {
+  return unescaped("redis", what, text);
 }
 
 function readHost(text: string, defaultPort: number): { host: string; port: number } {

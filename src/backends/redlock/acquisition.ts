@@ -2,7 +2,7 @@
  * One attempt to take a lock on a majority of nodes.
  *
  *  1. All nodes are asked at once; each that is free takes our value, with our ttl. With tokens we propose one, and a node
- *     takes it along if it knows of none that is as large; else it says what it knows. What a node took of an earlier
+ *     takes it along if it knows of none that is as large; else it says what it knows. (One node alone gives it.) What a node took of an earlier
  *     attempt of ours counts as taken. It is decided as soon as a majority agrees, or has answered and cannot any more, or
  *     too few are left that could.
  *  2. If no majority took the token that was proposed: t = more than the largest number that was heard, and each node that
@@ -77,6 +77,8 @@ class Acquisition implements Question {
   #others: Holder[] | null = null;
   /** How many nodes have our value with the number that we asked for. */
   #stored = 0;
+  /** The token that the only node has given. */
+  #given: bigint | null = null;
   /** How many had our value already, of an earlier attempt, and the largest token that it had there; and a bit for each. */
   #found = 0;
   #foundBits = 0;
@@ -108,7 +110,8 @@ class Acquisition implements Question {
     const { key, id, ttlMs, number, rest, fenced } = this.#asked;
     const ballot = new Ballot(this.#fleet.nodes, this);
     this.#ballot = ballot;
-    const value = valueOf(id, number, rest);
+    // One node alone knows best: what it gives is never ahead of its clock, so not even a wiped one repeats it.
+    const value = valueOf(id, fenced && this.#fleet.nodes.length === 1 ? "" : number, rest);
     const args = [value, String(ttlMs)] as const;
     if (fenced) this.#fleet.call("acquire", [key], args, ballot, takeFenced(key, ...args));
     else this.#fleet.call("take", [key], args, ballot, takePlain(key, id, ...args));
@@ -127,6 +130,11 @@ class Acquisition implements Question {
       return "yes";
     }
     const said = answer.slice(1);
+    if (said.startsWith("t") && answer.startsWith("+")) {
+      this.#given = BigInt(said.slice(1));
+      if (counts) this.#stored += 1;
+      return "yes";
+    }
     if (answer.startsWith("+")) {
       this.#learn(said);
       return "yes";
@@ -163,7 +171,7 @@ class Acquisition implements Question {
     const { verdict, quorum } = ballot.tally;
     if (verdict !== "reached") return this.#giveUp(ballot);
     const { number, fenced } = this.#asked;
-    if (this.#stored >= quorum) this.#conclude(number);
+    if (this.#stored >= quorum) this.#conclude(this.#given ?? number);
     else if (this.#found >= quorum && this.#foundToken > 0n) {
       // An entry that stands is found, not made anew: it keeps its number, once a majority has that.
       for (const node of this.#fleet.nodes)

@@ -92,7 +92,7 @@ export class Admission {
     const leftMs = this.#countsFrom - this.#clock.recent();
     this.#counts = leftMs <= 0;
     if (this.#counts) return null;
-    const text = `it was restarted, and may have forgotten who holds: it counts again in ${Math.ceil(leftMs)} ms`;
+    const text = `it was restarted, and may have forgotten who holds: it counts again in ${Math.ceil(leftMs)} ms (quarantineMs)`;
     return redlockError("LOCK_UNAVAILABLE", text);
   }
 }

@@ -109,7 +109,9 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#requests.ask(queue, key, entry);
+    const first = this.#fleet.firstReady();
+    if (first === null) return this.#requests.ask(queue, key, entry);
+    return first.then(() => this.#requests.ask(queue, key, entry));
   }
 
   #check({ id, mode, permits, ttlMs }: NewEntry): void {

@@ -6,11 +6,9 @@ import type { CallName } from "./calls.ts";
 import { sentFailure } from "../redis/failures.ts";
 import { closed, type NodeFailure, tooFew } from "./failures.ts";
 import type { Node } from "./node.ts";
+import { connectMs } from "./outgoing.ts";
 import { Tally, type Vote } from "./quorum.ts";
 import type { Short } from "./short.ts";
-
-/** How long connecting may take at the least, in milliseconds: a server that is far away needs its time. */
-export const connectMs = 3_000;
 
 /** How long closing waits for answers that nobody waits for any more, in milliseconds. */
 const lingerMs = 200;
@@ -27,6 +25,8 @@ export class Fleet {
   readonly #due = new Set<Batch>();
   #timer: Timer | null = null;
   #started = false;
+  /** Whether a majority has been connected once. */
+  #wasReady = false;
   #closed = false;
   #onIdle: (() => void) | null = null;
 
@@ -43,6 +43,11 @@ export class Fleet {
     for (const node of this.nodes) node.start();
   }
 
+  /** Null if a majority has been connected once; else as `ready`: to connect takes longer than an answer. */
+  firstReady(): Promise<void> | null {
+    return this.#wasReady ? null : this.ready();
+  }
+
   /** Resolves when a majority is connected. Rejects with LOCK_UNAVAILABLE. */
   ready(): Promise<void> {
     const tally = new Tally(this.nodes.length);
@@ -50,7 +55,10 @@ export class Fleet {
     return new Promise((resolve, reject) => {
       const count = (index: number, vote: Vote): void => {
         const verdict = tally.count(index, vote);
-        if (verdict === "reached") resolve();
+        if (verdict === "reached") {
+          this.#wasReady = true;
+          resolve();
+        }
         if (verdict === "impossible") reject(tooFew("LOCK_UNAVAILABLE", failures, tally.nodes, tally.quorum));
       };
       for (const node of this.nodes) {

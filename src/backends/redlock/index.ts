@@ -7,7 +7,7 @@ import { isObject, type Link, property } from "../redis/link.ts";
 import { checkNodeRedis, isNodeRedis, NodeRedisLink } from "../redis/node-redis.ts";
 import { admit, isHealth, linkTo } from "../redis/open.ts";
 import { type Place, RedlockBackend, type Settings } from "./backend.ts";
-import { connectMs } from "./fleet.ts";
+import { connectMs } from "./outgoing.ts";
 import { readRedlockUrl } from "./url.ts";
 
 export { RedlockBackend } from "./backend.ts";
@@ -125,6 +125,9 @@ function oneServer(link: Link): Link {
 
 /** Where a client is connected to, for messages. */
 function labelOf(client: unknown, index: number): string {
+  // A client of ioredis has host and port also where it does not use them.
+  const path = property(client, "options", "path") ?? property(client, "options", "socket", "path");
+  if (typeof path === "string") return path;
   const [host, port] = ["host", "port"].map(
     (name) => property(client, "options", name) ?? property(client, "options", "socket", name),
   );

@@ -33,7 +33,7 @@ export class Node implements Destination {
   #mayLoad = true;
   /** Counts connections, so that an answer about an earlier one is known. */
   #connection = 0;
-  #waiting: Array<() => void> = [];
+  readonly #waiting = new Set<() => void>();
   #closed = false;
 
   constructor(index: number, label: string, link: Link, settings: NodeSettings) {
@@ -63,11 +63,15 @@ export class Node implements Destination {
   whenUp(ms: number): Promise<void> {
     if (this.isUp) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const timer = this.#settings.clock.after(ms, () => reject(notConnected(ms, this.link.lastError)));
-      this.#waiting.push(() => {
+      const timer = this.#settings.clock.after(ms, () => {
+        this.#waiting.delete(up);
+        reject(notConnected(ms, this.link.lastError));
+      });
+      const up = (): void => {
         timer.cancel();
         resolve();
-      });
+      };
+      this.#waiting.add(up);
     });
   }
 
@@ -78,6 +82,7 @@ export class Node implements Destination {
 
   #lost(): void {
     this.#admission.lost();
+    this.#outgoing.lost();
     this.#admitted = false;
     this.#connection += 1;
   }
@@ -107,7 +112,8 @@ export class Node implements Destination {
     this.#admitted = true;
     this.#outgoing.payDebts();
     this.#outgoing.flush();
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    for (const up of this.#waiting) up();
+    this.#waiting.clear();
   }
 
   /** A user that may not load scripts sends their text when it is asked for. */

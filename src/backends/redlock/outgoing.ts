@@ -15,6 +15,9 @@ import type { Short } from "./short.ts";
 
 const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
+/** How long connecting may take at the least, in milliseconds: a server that is far away needs its time. */
+export const connectMs = 3_000;
+
 /** How often it is learnt what the clock of the server says, in milliseconds. */
 const learnMs = 50;
 
@@ -43,6 +46,8 @@ export class Outgoing {
   #missed: Batch[] = [];
   /** How many answers have come. */
   #answers = 0;
+  /** Since when the present connection is tried, or stands. */
+  #connectionSince: number;
   /** When what the clock of the server says was last learnt. */
   #learntAt: number = Number.NEGATIVE_INFINITY;
 
@@ -51,6 +56,12 @@ export class Outgoing {
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
     this.#debts = new Debts(clock);
+    this.#connectionSince = clock.now();
+  }
+
+  /** The connection is lost, and another one is tried. */
+  lost(): void {
+    this.#connectionSince = this.#clock.now();
   }
 
   /** Sends what is owed. */
@@ -175,13 +186,19 @@ export class Outgoing {
     if (before === undefined) {
       this.#held = this.#held.filter((held) => held !== batch);
       this.#missed = this.#missed.filter((missed) => missed !== batch);
-      // One that hangs while it connects would do so for ever.
-      if (!this.#node.link.isReady) this.#node.link.reconnect();
+      // One that hangs while it connects would do so for ever; one that is only slow would never be done if it were not left to.
+      const sinceMs = this.#clock.now() - this.#connectionSince;
+      if (!this.#node.link.isReady && sinceMs >= Math.max(connectMs, this.#deadlineMs)) this.#reconnect();
       return this.#fail(batch, notConnected(this.#deadlineMs, this.#node.link.lastError));
     }
     // Nothing has come since it was sent: the connection may be dead without knowing it.
-    if (this.#answers === before) this.#node.link.reconnect();
+    if (this.#answers === before && this.#node.link.isReady) this.#reconnect();
     this.#fail(batch, notAnswered(this.#deadlineMs));
+  }
+
+  #reconnect(): void {
+    this.lost();
+    this.#node.link.reconnect();
   }
 
   #fail(batch: Batch, error: LockError): void {

@@ -43,8 +43,16 @@ local function rewrite(lock, value, id, token)
   raise(token)
 end
 local function acquire(lock, value, ttlMs)
-  local seq = string.match(value, '^[^%z]*%zt(%d+)%z')
+  local seq = string.match(value, '^[^%z]*%zt(%d*)%z')
   local known = counter()
+  if seq == '' then
+    seq = string.format('%.0f', known + 1)
+    value = string.gsub(value, '%zt%z', '\0t' .. seq .. '\0', 1)
+    local was = redis.call('SET', lock, value, 'NX', 'GET', 'PX', ttlMs)
+    if was then return taken(lock, was, value) end
+    raise(seq)
+    return '+t' .. seq
+  end
   local ahead = tonumber(seq) - tonumber(known)
   local fits = ahead > 0 and ahead <= 1000000
   if not fits then value = string.gsub(value, '%zt%d+%z', '\0c' .. known .. '\0', 1) end
@@ -208,8 +216,16 @@ local function rewrite(lock, value, id, token)
   raise(token)
 end
 local function acquire(lock, value, ttlMs)
-  local seq = string.match(value, '^[^%z]*%zt(%d+)%z')
+  local seq = string.match(value, '^[^%z]*%zt(%d*)%z')
   local known = counter()
+  if seq == '' then
+    seq = string.format('%.0f', known + 1)
+    value = string.gsub(value, '%zt%z', '\0t' .. seq .. '\0', 1)
+    local was = redis.call('SET', lock, value, 'NX', 'GET', 'PX', ttlMs)
+    if was then return taken(lock, was, value) end
+    raise(seq)
+    return '+t' .. seq
+  end
   local ahead = tonumber(seq) - tonumber(known)
   local fits = ahead > 0 and ahead <= 1000000
   if not fits then value = string.gsub(value, '%zt%d+%z', '\0c' .. known .. '\0', 1) end

@@ -9,7 +9,7 @@ import type { Holder } from "./holder.ts";
 /** The first back-off while somebody holds, and the longest, in milliseconds: hints make it shorter. */
 const [firstMs, longestMs] = [20, 250];
 
-/** The first back-off after several have tried at once and none has won, in milliseconds. */
+/** The first back-off after several have tried at once and none has won, or while a release is on its way, in milliseconds. */
 const splitMs = 1;
 
 /** How often in a row a release is followed at once by a request of the same client; then others get a chance. */
@@ -35,6 +35,8 @@ interface Line {
   readonly key: string;
   readonly waiters: Waiter[];
   holder: Holder | null;
+  /** Who was last told to be gone: some nodes may hear of it later than we do. */
+  gone: string | null;
   run: number;
   /** Releases of our own that will be told to us, too. */
   readonly echoes: Set<string>;
@@ -78,6 +80,7 @@ export class Waiters {
       key,
       waiters: [],
       holder: null,
+      gone: null,
       run: 0,
       echoes: new Set<string>(),
     };
@@ -98,7 +101,7 @@ export class Waiters {
     const waiter = this.#waiters.get(id);
     if (waiter === undefined) return;
     const { line } = waiter;
-    if (holder === null) {
+    if (holder === null || holder.held.id === line.gone) {
       waiter.collisions += 1;
       return;
     }
@@ -149,6 +152,7 @@ export class Waiters {
     const line = this.#lines.get(key);
     const [first] = line?.waiters ?? [];
     if (line === undefined || first === undefined || (id !== null && line.echoes.delete(id))) return;
+    line.gone = id ?? line.gone;
     this.#tell(first);
   }
 
