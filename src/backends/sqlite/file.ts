@@ -97,6 +97,7 @@ export function prepareFile(path: string): string {
     if (!statSync(file).isFile()) {
       throw refusal("LOCK_UNSUPPORTED", `the path ${given} is there and is not a file: give another path`);
     }
+    accessSync(file, constants.R_OK | constants.W_OK);
     return realpathSync(file);
   } catch (error) {
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
