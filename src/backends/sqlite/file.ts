@@ -110,12 +110,6 @@ export function prepareFile(path: string): string {
   }
 }
 
-/** Tells one file from all others that there are, by whatever name; null if there is none. */
-export function identityOf(path: string): string | null {
-  const seen = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return seen === undefined ? null : `${seen.dev}:${seen.ino}`;
-}
-
 /** SQLite gives its other files the mode of this one. A file that is there is not opened: closing it would end its locks. */
 function createFile(file: string): void {
   try {
