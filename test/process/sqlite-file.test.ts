@@ -118,6 +118,20 @@ describe("a file that cannot be used is refused", () => {
     expect(output).toMatch(/^LockError LOCK_UNAVAILABLE .*closed\/locks\.db.*EACCES.*permissions/);
   });
 
+  it("if it belongs to another user", async () => {
+    writeFileSync(file.path, "");
+    chmodSync(file.path, isRoot ? 0o600 : 0o000);
+    chmodSync(file.folder, 0o777);
+    const script = `
+      import { sqliteBackend } from "${built.address("backends/sqlite/index")}";
+      await (await sqliteBackend({ path: "${join(file.folder, "mine.db")}" })).close();
+      if (${isRoot}) process.setuid(65534);
+      const error = await sqliteBackend({ path: "${file.path}" }).catch((error) => error);
+      console.log(error.name, error.code, error.message);`;
+    const { output } = await run(script);
+    expect(output).toMatch(/^LockError LOCK_UNAVAILABLE .*locks\.db.*EACCES.*permissions/);
+  });
+
   it("if it is on a network file system, as far as Linux tells", () => {
     const known = [0x6969, 0xff534d42, 0xfe534d42, 0x517b, 0x01021997, 0x5346414f, 0x00c36400, 0x0bd00bd0];
     for (const type of known) {

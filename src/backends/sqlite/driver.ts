@@ -2,6 +2,7 @@
 import { createRequire } from "node:module";
 import { LockError } from "../../core/errors.ts";
 import { isBusy } from "./failure.ts";
+import { identityOf } from "./identity.ts";
 
 /** What can be bound to a statement. */
 export type Value = string | number | bigint | null;
@@ -22,6 +23,8 @@ export interface Statement<Row = object> {
 export interface Database {
   exec(sql: string): void;
   prepare<Row = object>(sql: string): Statement<Row>;
+  /** Ends the use of a connection on which nothing is under way; the next who opens the same file may get it again. */
+  rest(): void;
   close(): void;
 }
 
@@ -61,7 +64,7 @@ export function findDriver(wanted?: DriverName): Driver {
   for (const name of wanted === undefined ? driverNames : [wanted]) {
     try {
       const found = name === "node:sqlite" ? builtIn() : require(name);
-      if (isDatabaseClass(found)) return { name, open: (path) => opened(new found(path), name) };
+      if (isDatabaseClass(found)) return { name, open: (path) => openBy(name, found, path) };
       reasons.push(`${name} is not there`);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
@@ -174,16 +177,44 @@ class Prepared<Row> implements Statement<Row> {
   }
 }
 
-function opened(native: Native, name: DriverName): Database {
-  const jam = name === "libsql" ? new Jam(native) : null;
-  return {
+/**
+ * libsql keeps the files of a connection open until its statements are collected as garbage, and that takes no notice of
+ * descriptors: whoever connected again and again would run out of them. So some connections are kept, to be used again.
+ */
+const resting = new Map<string, Database>();
+const mostResting = 8;
+
+function openBy(name: DriverName, found: NativeClass, path: string): Database {
+  if (name !== "libsql") return opened(new found(path), null, (db) => db.close());
+  const file = identityOf(path);
+  const rested = file === null ? undefined : resting.get(file);
+  if (file !== null && rested !== undefined) {
+    resting.delete(file);
+    return rested;
+  }
+  const native = new found(path);
+  return opened(native, new Jam(native), (db) => {
+    if (file === null || resting.has(file)) return db.close();
+    const [eldest] = resting;
+    if (eldest !== undefined && resting.size >= mostResting) {
+      resting.delete(eldest[0]);
+      eldest[1].close();
+    }
+    resting.set(file, db);
+  });
+}
+
+function opened(native: Native, jam: Jam | null, rest: (db: Database) => void): Database {
+  const db: Database = {
     exec: (sql) => {
       jam?.free();
       native.exec(sql);
     },
     prepare: (sql) => new Prepared(native, sql, jam),
+    rest: () => rest(db),
     close: () => {
       native.close();
     },
   };
+  return db;
 }

@@ -97,6 +97,7 @@ export function prepareFile(path: string): string {
     if (!statSync(file).isFile()) {
       throw refusal("LOCK_UNSUPPORTED", `the path ${given} is there and is not a file: give another path`);
     }
+    accessSync(file, constants.R_OK | constants.W_OK);
     return realpathSync(file);
   } catch (error) {
     if (!(error instanceof Error) || !("syscall" in error)) throw error;
@@ -107,12 +108,6 @@ export function prepareFile(path: string): string {
       error,
     );
   }
-}
-
-/** Tells one file from all others that there are, by whatever name; null if there is none. */
-export function identityOf(path: string): string | null {
-  const seen = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return seen === undefined ? null : `${seen.dev}:${seen.ino}`;
 }
 
 /** SQLite gives its other files the mode of this one. A file that is there is not opened: closing it would end its locks. */

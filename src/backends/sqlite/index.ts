@@ -2,7 +2,8 @@
 import { invalid } from "../../core/errors.ts";
 import { SqliteBackend } from "./backend.ts";
 import { type Driver, type DriverName, findDriver } from "./driver.ts";
-import { defaultPath, identityOf, openFile, prepareFile } from "./file.ts";
+import { defaultPath, openFile, prepareFile } from "./file.ts";
+import { identityOf } from "./identity.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { SqliteStore } from "./store.ts";
 

@@ -6,7 +6,7 @@ import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } fro
 import type { Database } from "./driver.ts";
 import { examineFile } from "./examine.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
-import { identityOf } from "./file.ts";
+import { identityOf } from "./identity.ts";
 import { Hub } from "./hub.ts";
 import { Ledger } from "./ledger.ts";
 import { isGone, type Machine } from "./machine.ts";
@@ -98,7 +98,7 @@ export class SqliteStore {
     clearInterval(this.#sweeper);
     await this.#turns.idle();
     await this.#hub.close();
-    this.#db.close();
+    this.#db.rest();
   }
 
   append(queue: string, asked: NewEntry, slot: number): Answer<Snapshot | null> {
