@@ -536,13 +536,13 @@ describe("connect", () => {
       const backend = redisBackend({ url: `redis://${login}127.0.0.1:${port}?client=${library}` });
       ends.push(() => backend.close());
       const finding = (await backend.examine()).find(({ about }) => about === "persistence");
-      return `${finding?.level}: ${finding?.seen}`;
+      return `${finding?.level}: ${finding?.seen}; ${finding?.todo ?? "nothing to do"}`;
     };
-    expect(await found("")).toBe("warning: append-only file, fsync everysec");
+    expect(await found("")).toMatch(/^ok: append-only file, fsync everysec; set appendfsync always/);
     await ask(port, "config", "set", "appendfsync", "always");
-    expect(await found("")).toBe("ok: append-only file, fsync always");
+    expect(await found("")).toBe("ok: append-only file, fsync always; nothing to do");
     await ask(port, "acl", "setuser", "poor", "on", ">pw", "~*", "&*", "+@all", "-config");
-    expect(await found("poor:pw@")).toBe("ok: append-only file");
+    expect(await found("poor:pw@")).toBe("ok: append-only file; nothing to do");
   });
 
   it("refuses a handed-in client that queues or sends again", () => {

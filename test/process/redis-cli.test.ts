@@ -8,7 +8,7 @@ let redis: Awaited<ReturnType<typeof startRedis>>;
 let rig: CliRig;
 
 beforeAll(async () => {
-  redis = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", "always"] });
+  redis = await startRedis({ args: ["--appendonly", "yes"] });
 });
 afterAll(() => redis.server.remove());
 beforeEach(() => {

@@ -76,13 +76,18 @@ async function syncOf(info: Info, link: Link, node: number): Promise<string | nu
 }
 
 function persistence(info: Info, sync: string | null): Finding {
-  const aof = info.get("aof_enabled") === "1";
-  const seen = aof ? `append-only file${sync === null ? "" : `, fsync ${sync}`}` : "no append-only file";
-  if (aof && (sync === null || sync === "always")) return { level: "ok", about: "persistence", seen };
-  const todo = aof
-    ? "set appendfsync always: a machine that crashes forgets its last locks, and two may hold at once for up to a ttl"
-    : "set appendonly yes, appendfsync always: a restart without data lets two hold at once for up to a ttl";
-  return { level: "warning", about: "persistence", seen, todo };
+  if (info.get("aof_enabled") !== "1") {
+    const todo =
+      "set appendonly yes, appendfsync always: a restart without data lets two hold at once for up to a ttl";
+    return { level: "warning", about: "persistence", seen: "no append-only file", todo };
+  }
+  const said = sync === null ? "" : `, fsync ${sync}`;
+  // A server that ends and is started again has all of it; not so one whose machine has crashed.
+  const todo =
+    sync === null || sync === "always"
+      ? undefined
+      : "set appendfsync always if a machine that crashes must not forget its last locks";
+  return { level: "ok", about: "persistence", seen: `append-only file${said}`, todo };
 }
 
 function replication(info: Info, { confirmation }: Settings): Finding {
