@@ -19,17 +19,18 @@ afterEach(async () => {
   file.remove();
 });
 
+/** With what belongs to it: SQLite would take the log of another file for its own. */
+function removeFile(): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(file.path + end, { force: true });
+}
+
 const ways: readonly (readonly [string, () => void | Promise<void>])[] = [
-  [
-    "deleted",
-    () => {
-      for (const end of ["", "-wal", "-shm"]) rmSync(file.path + end, { force: true });
-    },
-  ],
+  ["deleted", removeFile],
   [
     "replaced",
     async () => {
       await (await connect(`sqlite:${file.path}-new`)).close();
+      removeFile();
       renameSync(`${file.path}-new`, file.path);
     },
   ],

@@ -7,8 +7,8 @@ import { Line, type MemoryClient, MemoryEntry, type Watch } from "./line.ts";
 /** How often entries are looked for that nobody renewed and nobody asked about. */
 const sweepMs = 60_000;
 
-/** The last seq of any store of this process: a store that is made anew goes on from there. */
-let lastSeq = 0n;
+/** The highest seq of any store of this process: a store that is made anew goes on from there. */
+let highestSeq = 0n;
 
 /** Queues that several clients of one process share. */
 export class MemoryStore {
@@ -20,13 +20,14 @@ export class MemoryStore {
   private readonly evicted = new Map<string, number>();
   /** Those who wait for any entry of a line to leave. */
   private readonly roomWatches = new Map<MemoryEntry, Watch>();
+  private lastSeq: bigint;
   private sweeper: Timer | null = null;
 
   constructor(clock: Clock = systemClock) {
     this.clock = clock;
     // Above all tokens of an earlier process, as long as the wall clock did not go back by more than it has lived.
     const startSeq = BigInt(Math.floor(clock.wallMs())) * 1000n;
-    if (startSeq > lastSeq) lastSeq = startSeq;
+    this.lastSeq = startSeq > highestSeq ? startSeq : highestSeq;
   }
 
   append(queue: string, asked: NewEntry, client: MemoryClient): Snapshot | null {
@@ -36,8 +37,7 @@ export class MemoryStore {
     // Taking entries out wakes watchers, and they may append at once: the line and the seq are read after that, and the
     // seq is used up before look wakes more of them.
     const line = this.lines.get(queue) ?? new Line(queue);
-    lastSeq += 1n;
-    const entry = new MemoryEntry(line, client, asked, lastSeq, this.clock);
+    const entry = new MemoryEntry(line, client, asked, this.nextSeq(), this.clock);
     line.append(entry);
     if (this.evicted.size > 0) this.evicted.delete(entry.id);
     if (line.first === entry && line !== this.idle) this.lines.set(queue, line);
@@ -49,6 +49,12 @@ export class MemoryStore {
     }
     this.sweeper ??= this.clock.after(sweepMs, () => this.sweep());
     return snapshot;
+  }
+
+  private nextSeq(): bigint {
+    this.lastSeq += 1n;
+    if (this.lastSeq > highestSeq) highestSeq = this.lastSeq;
+    return this.lastSeq;
   }
 
   renew({ queue, id, seq, ttlMs }: Renewal): Renewed {

@@ -19,12 +19,17 @@ export interface View {
 /** More names than this are not kept with a waiter. */
 const mostKept = 64;
 
+/** What is asked to be deleted so that it is refused: a version that no node has, of one that nobody makes. */
+const nowhere = "/holdfast-nowhere";
+const noVersion: number = 2 ** 31 - 1;
+
 /** Looks at queues with the sessions of one client. */
 export class Viewer {
   readonly #clock: Clock;
   readonly #owns: OwnEntries;
   readonly #neighbours = new WeakMap<ZooSession, Neighbours>();
   readonly #streaks = new WeakMap<ZooSession, Streaks>();
+  readonly #catchUps = new WeakMap<ZooSession, Promise<void>>();
 
   constructor(clock: Clock, owns: OwnEntries) {
     this.#clock = clock;
@@ -129,17 +134,25 @@ export class Viewer {
     return this.inOrder(session, parent, await this.children(session, parent));
   }
 
-  /** The names in a queue as they are at the leader: our own server may be behind, and show an entry that was taken out. */
+  /** The names in a queue as they are now: our own server may be behind, and show an entry that was taken out. */
   async children(session: ZooSession, parent: string): Promise<readonly string[]> {
-    const synced = session.sync(parent);
-    const listed = session.getChildren(parent);
-    try {
-      const [, { children }] = await Promise.all([synced, listed]);
-      return children;
-    } catch (error) {
-      if (hasZooCode(error, "noNode")) return [];
-      throw error;
-    }
+    const caughtUp = this.#catchUp(session);
+    const listed = session.getChildren(parent).catch(ignoreMissing);
+    const [, found] = await Promise.all([caughtUp, listed]);
+    return found?.children ?? [];
+  }
+
+  /**
+   * What is read behind this has all that was answered to anybody before: it is a write, and its server answers it after those before
+   * it. A sync is not enough: at the leader itself it does not wait for what a follower has told already. Reads of one tick share one.
+   */
+  #catchUp(session: ZooSession): Promise<void> {
+    const shared = this.#catchUps.get(session);
+    if (shared !== undefined) return shared;
+    const refused = session.delete(nowhere, noVersion).catch(ignoreRefusal);
+    this.#catchUps.set(session, refused);
+    queueMicrotask(() => this.#catchUps.delete(session));
+    return refused;
   }
 
   /** The entry that a node is, or null if it has left or is about to. */
@@ -157,9 +170,9 @@ export class Viewer {
 
   /** The names of the queues that have entries and start with a prefix. */
   async queues(session: ZooSession, paths: Paths, prefix: string): Promise<readonly string[]> {
-    const synced = session.sync(paths.root || "/").catch(ignoreMissing);
+    const caughtUp = this.#catchUp(session);
     // Together: if one fails before the other, somebody hears of both.
-    const [found] = await Promise.all([this.#queuesBelow(session, paths, paths.root), synced]);
+    const [found] = await Promise.all([this.#queuesBelow(session, paths, paths.root), caughtUp]);
     return found.filter((name) => name.startsWith(prefix));
   }
 
@@ -181,4 +194,10 @@ export class Viewer {
 
 function ignoreMissing(error: unknown): undefined {
   if (!hasZooCode(error, "noNode")) throw error;
+}
+
+function ignoreRefusal(error: unknown): void {
+  for (const code of ["noNode", "badVersion", "noAuth", "notEmpty"] as const)
+    if (hasZooCode(error, code)) return;
+  throw error;
 }
