@@ -195,10 +195,7 @@ export class Lookout {
       const place = await this.#look(queue, self.seq);
       const now = systemClock.now();
       // It was taken out, or has expired: then it must not hear that it may hold.
-      if (!isPlace(place) || place[1] <= 0) {
-        if (this.#watches.get(self.id)?.has(watch)) this.#gone.add(self.id);
-        return this.#tell(watch, null);
-      }
+      if (!isLive(place)) return await this.#tellGone(watch);
       const { ahead } = snapshotOf(self, place);
       if (ruleOf(self).grants(self, ahead)) return this.#tell(watch, place);
       // What has expired is taken out by an append, under the queue's lock.
@@ -207,6 +204,23 @@ export class Lookout {
       watch.lookAt = epoch === this.#epoch ? now + this.#pauseFor(watch, place, now) : 0;
     } catch {
       watch.lookAt = systemClock.now() + farMs;
+    }
+  }
+
+  /** Tells a waiter that its entry is gone, after those ahead of it of which the same is true: they join again in this order. */
+  async #tellGone(watch: Watch): Promise<void> {
+    const { queue, self } = watch;
+    const ahead = [...this.#all()]
+      .filter((each) => each.queue === queue && each.self.seq < self.seq && !each.told)
+      .toSorted((one, other) => (one.self.seq < other.self.seq ? -1 : 1));
+    const places = await Promise.allSettled(ahead.map((each) => this.#look(queue, each.self.seq)));
+    const gone = ahead.filter((_each, index) => {
+      const answer = places[index];
+      return answer?.status === "fulfilled" && !isLive(answer.value);
+    });
+    for (const each of [...gone, watch]) {
+      if (this.#watches.get(each.self.id)?.has(each)) this.#gone.add(each.self.id);
+      this.#tell(each, null);
     }
   }
 
@@ -229,6 +243,11 @@ export class Lookout {
       (0.85 + 0.3 * Math.random())
     );
   }
+}
+
+/** Whether a look has found an entry that lives. */
+function isLive(place: unknown): place is Place {
+  return isPlace(place) && place[1] > 0;
 }
 
 /** Whether a wake-up is for this entry: the place that came along is its own. */
