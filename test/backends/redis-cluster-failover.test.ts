@@ -53,6 +53,11 @@ function urlOf(ports: readonly number[]): string {
   return `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(",")}`;
 }
 
+/** Lets those who have their slots go on while another primary is away. */
+async function letOthersServe(servers: readonly { readonly port: number }[]): Promise<void> {
+  for (const { port } of servers) await ask(port, "config", "set", "cluster-require-full-coverage", "no");
+}
+
 /** A name in the first third of the slots, which the first primary has. */
 const name = Array.from({ length: 100 }, (_, n) => `lock-${n}`).find((each) => slotOf(`{${each}}`) < 5_000);
 const elsewhere = Array.from({ length: 100 }, (_, n) => `other-${n}`).find(
@@ -72,8 +77,7 @@ describe("a primary of a cluster", () => {
       onTestFinished(async () => {
         await Promise.all(servers.map(({ server }) => server.remove()));
       });
-      // Those who have their slots go on meanwhile.
-      for (const { port } of servers) await ask(port, "config", "set", "cluster-require-full-coverage", "no");
+      await letOthersServe(servers);
       const locks = new LockManager(open(servers.map(({ port }) => port)));
       onTestFinished(() => locks.close());
       const [a = "", b = ""] = [name, elsewhere];
@@ -109,6 +113,7 @@ describe("a primary of a cluster", () => {
       onTestFinished(async () => {
         await Promise.all(servers.map(({ server }) => server.remove()));
       });
+      await letOthersServe(servers);
       servers[0]?.server.pause();
       const url = `${urlOf(servers.map(({ port }) => port))}?client=${library}`;
       // Which node is asked first is chance.
