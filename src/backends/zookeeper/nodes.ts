@@ -36,7 +36,7 @@ let known = { prefix: "", head: "", tail: "" };
  * their end, as those of one client do, only the last group differs, and nothing has to be hashed.
  */
 export function guidOf(id: string): string {
-  const [, prefix = id, number] = /^(.*\.)([1-9]\d{0,13})$/s.exec(id) ?? [];
+  const [, prefix = id, number] = /^(.*[.-])(0|[1-9]\d{0,13})$/s.exec(id) ?? [];
   if (prefix !== known.prefix) {
     const hex = createHash("sha256").update(prefix).digest("hex");
     const head = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-`;
