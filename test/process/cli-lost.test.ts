@@ -176,13 +176,13 @@ describe("--max-hold", () => {
   });
 
   it("ends the command in time, with SIGTERM first", async () => {
-    const running = rig.start(["run", "x", "--max-hold", "4s", ...stubborn()]);
+    const running = rig.start(["run", "x", "--max-hold", "8s", ...stubborn()]);
     await bothBeat(running);
     const { code, stdout, stderr } = await running.ended;
     expect(code).toBe(76);
     expect(stdout).toContain("told to end");
     expect(stderr).toContain(
-      'lock "x" was held for its --max-hold of 4s, and the command was ended (SIGKILL)',
+      'lock "x" was held for its --max-hold of 8s, and the command was ended (SIGKILL)',
     );
     expect(await rig.run(["run", "x", "--if-available", "--", "true"])).toMatchObject({ code: 0 });
   });
