@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import { Cluster as Cluster5 } from "ioredis-5";
+import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { slotOf } from "../../src/backends/redis/keys.ts";
 import { redisBackend } from "../../src/backends/redis/index.ts";
@@ -100,6 +101,31 @@ it.each([
   },
   60_000,
 );
+
+// Each redirection was a refusal.
+it("what node-redis has followed too often surely did not happen", async () => {
+  const client = createCluster({
+    rootNodes: [{ url: `redis://127.0.0.1:${cluster.ports[0]}` }],
+    maxCommandRedirections: 0,
+    defaults: { disableOfflineQueue: true },
+  });
+  client.on("error", () => {});
+  const prefix = "follow:";
+  const slot = slotOf(`${prefix}{any}`);
+  const backend = redisBackend({ client, prefix, deadlineMs: 10_000 });
+  try {
+    await backend.list("any");
+    const from = await cluster.ownerOf(slot);
+    await cluster.moveSlot(slot, from, (from + 1) % 3);
+    await expect((async () => backend.remove("any", "nobody"))()).rejects.toMatchObject({
+      code: "LOCK_UNAVAILABLE",
+      message: expect.stringContaining("the slot has moved"),
+    });
+  } finally {
+    await backend.close();
+    client.destroy();
+  }
+}, 60_000);
 
 describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (library) => {
   it("moves the queue of a lock while it is fought for, and nobody holds twice", async () => {

@@ -54,7 +54,9 @@ async function moveSlot(
     await ask(source, "migrate", "127.0.0.1", String(target), "", "0", "5000", "keys", ...keys);
   }
   await meanwhile();
-  for (const port of ports) await set(port, "node", ids[to] ?? "");
+  // The new owner first: were the old one told before it, nobody would have the slot for a while, and what the nodes tell each
+  // other then may leave it so for good.
+  for (const port of new Set([target, source, ...ports])) await set(port, "node", ids[to] ?? "");
 }
 
 async function ownerOf(ports: readonly number[], slot: number): Promise<number> {

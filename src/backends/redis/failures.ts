@@ -32,6 +32,7 @@ const refusals: Readonly<Record<string, string>> = {
 function refusalOf(text: string): string | null {
   const [, word = ""] = /^(?:Too many Cluster redirections\. Last error: \w+: )?([A-Z]+)\b/.exec(text) ?? [];
   if (Object.hasOwn(refusals, word)) return word;
+  if (text === "Too many Cluster redirections") return "MOVED";
   // A script can be killed only before its first write.
   if (text.includes("Script killed by user")) return "BUSY";
   if (/The user executing the script can't|has no permissions/.test(text)) return "NOPERM";
