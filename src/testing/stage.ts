@@ -104,19 +104,21 @@ export class Stage {
   }
 
   /** Waits until something is so, within the patience. */
-  async eventually(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  async eventually(what: string | (() => string), isSo: () => boolean | Promise<boolean>): Promise<void> {
     let waitedMs = 0;
     for (let stepMs = 1; ; stepMs = Math.min(2 * stepMs, longestStepMs)) {
       await settle();
       if (await isSo()) return;
-      assert.ok(waitedMs < this.pace.patienceMs, `not within ${this.pace.patienceMs} ms: ${what}`);
+      if (waitedMs >= this.pace.patienceMs) {
+        assert.fail(`not within ${this.pace.patienceMs} ms: ${typeof what === "string" ? what : what()}`);
+      }
       await this.elapse(stepMs);
       waitedMs += stepMs;
     }
   }
 
   /** What a promise gives, within the patience. */
-  async within<T>(what: string, promise: Promise<T>): Promise<T> {
+  async within<T>(what: string | (() => string), promise: Promise<T>): Promise<T> {
     const observed = observe(promise);
     await this.eventually(what, () => observed.state !== "pending");
     return promise;

@@ -25,7 +25,7 @@ export const stormCases: readonly ContractCase[] = [
         counter = read + 1;
       }),
     );
-    await t.within("all end", Promise.all(requests));
+    await t.within(() => `all end (${counter} of ${counts} have)`, Promise.all(requests));
     assert.equal(counter, counts);
     await t.eventuallyClean(name);
   }),
