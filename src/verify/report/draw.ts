@@ -111,7 +111,7 @@ class Drawing {
       hit === null
         ? ""
         : `<rect class="struck" x="${x}" y="${hit.top}" width="${width}" height="${hit.height}"/>`;
-    // Labels of neighbours take turns in two lines.
+    // Labels of neighbours take turns in two lines, until the script knows how long they are.
     const y = at % 2 === 0 ? 12 : 26;
     const column =
       from === until

@@ -13,6 +13,7 @@ export const SCRIPT = `
   const start = Number(timeline.dataset.from);
   const length = Number(timeline.dataset.length);
   const tokens = [...timeline.querySelectorAll(".token")];
+  const labels = [...timeline.querySelectorAll(".fault text")];
   const SVG = "http://www.w3.org/2000/svg";
   const MOST = 2e6;
   let width = 0;
@@ -56,6 +57,19 @@ export const SCRIPT = `
       text.setAttribute("x", middle - from);
     }
   };
+  // In each line a label stands where the one before it has ended; one that finds no room is left to the tip.
+  const placeLabels = () => {
+    const ends = [0, 0];
+    for (const label of labels) {
+      label.style.display = "";
+      const from = percent(label, "x");
+      const row = ends.findIndex((end) => end <= from);
+      label.style.display = row < 0 ? "none" : "";
+      if (row < 0) continue;
+      label.setAttribute("y", 12 + 14 * row);
+      ends[row] = from + label.getComputedTextLength() + 6;
+    }
+  };
   const look = () => {
     drawAxis();
     placeTokens();
@@ -72,6 +86,7 @@ export const SCRIPT = `
       text.setAttribute("x", "50%");
       if (long > scroller.clientWidth / 3) wide.push({ text, from, until: from + long });
     }
+    placeLabels();
     scroller.scrollLeft = keep * width - scroller.clientWidth / 2;
     look();
   };
