@@ -2,10 +2,16 @@
  * M1: validity intervals of one lock do not conflict. Writers overlap nobody, readers only readers, and counted holders
  * never weigh more than the permits.
  */
+import { Heap, type Timed } from "../../core/heap.ts";
 import type { Grant, LockTrace, Trace } from "../trace.ts";
 import { endTime } from "../validity.ts";
 import { holder, quote, span } from "../words.ts";
 import type { Check, Findings } from "./check.ts";
+
+/** One who holds, in a heap in which the one that names the most permits comes first. */
+interface Holding extends Timed {
+  readonly grant: Grant;
+}
 
 /** Sweeps the grants of each lock in the order of their ok. */
 export const checkExclusion: Check = (trace, findings) => {
@@ -45,33 +51,37 @@ function reportOverlap(trace: Trace, lock: LockTrace, a: Grant, b: Grant, findin
 }
 
 function sweepPermits(lock: LockTrace, counted: readonly Grant[], findings: Findings): void {
-  const byEnd = counted.toSorted((a, b) => a.end - b.end);
+  // Entries may name different permits; the last in the queue saw all the others, so the largest number bounds them.
+  const active = new Heap<Holding>();
+  const holdings = counted.map((grant): Holding => ({ grant, dueAt: -grant.permits, slot: 0 }));
+  const byEnd = holdings.toSorted((a, b) => a.grant.end - b.grant.end);
   let weight = 0;
   let ended = 0;
-  for (const [at, grant] of counted.entries()) {
+  for (const holding of holdings) {
+    const { grant } = holding;
     // What ended by now has begun before, so its weight was added.
-    for (let next = byEnd[ended]; next !== undefined && next.end <= grant.ok.i; next = byEnd[ended]) {
-      weight -= next.weight;
+    for (let next = byEnd[ended]; next !== undefined && next.grant.end <= grant.ok.i; next = byEnd[ended]) {
+      weight -= next.grant.weight;
+      active.remove(next);
       ended += 1;
     }
     weight += grant.weight;
-    if (weight <= grant.permits) continue;
-    // Entries may name different permits; the last in the queue saw all the others, so the largest number bounds them.
-    const active = counted.slice(0, at + 1).filter(({ end }) => end > grant.ok.i);
-    const permits = active.reduce((most, each) => Math.max(most, each.permits), 0);
-    if (weight > permits) reportOverweight(lock, active, permits, findings);
+    active.add(holding);
+    const permits = -(active.first?.dueAt ?? 0);
+    if (weight > permits) reportOverweight(lock, active.items(), permits, findings);
   }
 }
 
 function reportOverweight(
   lock: LockTrace,
-  active: readonly Grant[],
+  active: readonly Holding[],
   permits: number,
   findings: Findings,
 ): void {
   const heaviest: Grant[] = [];
   let weight = 0;
-  for (const grant of active.toSorted((a, b) => b.weight - a.weight)) {
+  const grants = active.map(({ grant }) => grant).toSorted((a, b) => b.weight - a.weight || a.ok.i - b.ok.i);
+  for (const grant of grants) {
     if (weight > permits) break;
     heaviest.push(grant);
     weight += grant.weight;
