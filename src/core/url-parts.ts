@@ -31,6 +31,17 @@ export function parametersOf(
   return parameters;
 }
 
+/** Reads a URL as the clients of databases do; the message does not show it, since it may have a password. */
+export function readUrl(store: string, url: string, base?: string): URL {
+  try {
+    return new URL(url, base);
+  } catch {
+    throw invalid(
+      `${store}: the URL cannot be read: look at its host and port, and escape what a user or password has of / : @ # ? %`,
+    );
+  }
+}
+
 /** Text as it was before it was escaped; the message does not show it, since it may be a password. */
 export function unescaped(store: string, what: string, text: string): string {
   try {

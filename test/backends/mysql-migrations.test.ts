@@ -32,6 +32,12 @@ sqlMigrations({
 it("refuses prefixes that are none, and needs a url or a pool", () => {
   expect(() => mysqlBackend({ url: "mysql://x", prefix: "a`; DROP TABLE b" })).toThrow(/letters, digits/);
   expect(() => mysqlBackend({})).toThrow(/either a url or a pool/);
+  expect(() => mysqlBackend({ url: "mysql://u:secret@host:99999/x" })).toThrow(
+    /^mysql: the URL cannot be read/,
+  );
+  expect(() => mysqlBackend({ url: "mysql://u:100%@host/x" })).toThrow(
+    /^mysql: the password in the URL has a %/,
+  );
 });
 
 it("counts shards as the server does", async () => {

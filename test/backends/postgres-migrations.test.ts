@@ -39,6 +39,9 @@ it("refuses names of schemas that are none, and needs a url or a pool", () => {
     /letters, digits/,
   );
   expect(() => postgresBackend({})).toThrow(/either a url or a pool/);
+  expect(() => postgresBackend({ url: "postgres://u:secret@host:99999/x" })).toThrow(
+    /^postgres: the URL cannot be read/,
+  );
   expect(() => postgresBackend({ url: "postgres://x", pool: new Pool() })).toThrow(/either a url or a pool/);
 });
 

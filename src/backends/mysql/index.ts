@@ -1,6 +1,7 @@
 /** The mysql backend: locks in the tables of a MySQL or MariaDB database, and tools for your own transactions. */
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
+import { readUrl, unescaped } from "../../core/url-parts.ts";
 import { SqlBackend } from "../../sql/backend.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { MysqlDatabase } from "./backend.ts";
@@ -55,7 +56,13 @@ export function mysqlBackend(options: MysqlOptions): SqlBackend {
 }
 
 function targetOf({ url, pool }: MysqlOptions): Target {
-  if (url !== undefined && pool === undefined) return { url };
+  if (url !== undefined && pool === undefined) {
+    const { username, password, pathname } = readUrl("mysql", url);
+    for (const [what, text] of Object.entries({ user: username, password, database: pathname })) {
+      unescaped("mysql", what, text);
+    }
+    return { url };
+  }
   if (pool !== undefined && url === undefined) return { pool };
   throw invalid("give mysqlBackend either a url or a pool", { backend: "mysql" });
 }

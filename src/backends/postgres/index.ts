@@ -1,6 +1,7 @@
 /** The postgres backend: locks in the tables of a PostgreSQL database, and tools for your own transactions. */
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
+import { readUrl } from "../../core/url-parts.ts";
 import { SqlBackend } from "../../sql/backend.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { PostgresDatabase } from "./backend.ts";
@@ -56,7 +57,11 @@ export function postgresBackend(options: PostgresOptions): SqlBackend {
 }
 
 function targetOf({ url, pool }: PostgresOptions): Target {
-  if (url !== undefined && pool === undefined) return { url };
+  if (url !== undefined && pool === undefined) {
+    // As pg reads it: a host may be missing, also after a user.
+    readUrl("postgres", url.replace("@/", "@localhost/"), "postgres://localhost");
+    return { url };
+  }
   if (pool !== undefined && url === undefined) return { pool };
   throw invalid("give postgresBackend either a url or a pool", { backend: "postgres" });
 }
