@@ -25,6 +25,20 @@ export function marginMs(lifeMs: number): number {
   return Math.min(0.1 * lifeMs, 5 + 0.01 * lifeMs);
 }
 
+/** A backend tells one listener of evictions, and may have more than one manager. */
+const keepers = new WeakMap<Backend, Set<Keeper>>();
+
+function keepersOf(backend: Backend): Set<Keeper> {
+  const known = keepers.get(backend);
+  if (known !== undefined) return known;
+  const all = new Set<Keeper>();
+  keepers.set(backend, all);
+  backend.onEvicted?.((queue, id) => {
+    for (const keeper of all) keeper.check(queue, id);
+  });
+  return all;
+}
+
 /** Keeps the claims of one client. */
 export class Keeper {
   readonly #backend: Backend;
@@ -49,7 +63,7 @@ export class Keeper {
     this.#leavings = new Agenda(clock, (leavings) => {
       for (const leaving of leavings) leaving.late();
     });
-    backend.onEvicted?.((queue, id) => this.#check(queue, id));
+    keepersOf(backend).add(this);
   }
 
   /** Keeps a claim on the agenda, at its next moment. */
@@ -119,6 +133,7 @@ export class Keeper {
     await this.#within(closeMs, Promise.all(closing));
     await this.#within(closeMs, Promise.all(this.#removals));
     this.#agenda.clear();
+    keepersOf(this.#backend).delete(this);
     // What is under way is still told when its answer is late.
     if (this.#leavings.items().length === 0) this.#leavings.clear();
     this.#forget();
@@ -150,7 +165,7 @@ export class Keeper {
   }
 
   /** Asks the store about an entry that it says was evicted. */
-  #check(queue: string, id: string): void {
+  check(queue: string, id: string): void {
     const claim = this.#byId?.get(id) ?? this.#indexed().get(id);
     if (claim?.alive && claim.joined && claim.queue === queue) this.#renew([claim]);
   }

@@ -1,5 +1,6 @@
 /** Stealing: the holder is told at once, those who waited wait again, and the token grows. */
 import { describe, expect, it } from "vitest";
+import { LockManager } from "../../src/core/manager.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { deferred, rejection, track } from "../helpers/promises.ts";
 import { rig } from "../helpers/rig.ts";
@@ -12,6 +13,15 @@ describe("steal", () => {
     await settle();
     expect([holder.held, thief.held]).toEqual([false, true]);
     expect(thief.token).toBeGreaterThan(holder.token);
+  });
+
+  it("is told to each manager of a backend that several share", async () => {
+    const { backend, clock, locks, other } = rig();
+    const holders = [await locks.acquire("a"), await new LockManager(backend, { clock }).acquire("b")];
+    const thief = other().locks;
+    for (const name of ["a", "b"]) await thief.acquire(name, { steal: true });
+    await settle();
+    expect(holders.map(({ held }) => held)).toEqual([false, false]);
   });
 
   it("rejects the section of the holder with AbortError at once, while its callback runs on", async () => {
