@@ -33,8 +33,8 @@ export function contractsOn(setups: readonly Setup[]): readonly ContractOptions[
       return contractStore(servers, opens[client], settings);
     },
     runner: { describe, it },
-    // A quarter of this is all that a node has for an answer, and both of two have to give one.
-    shortMs: 400,
+    // A quarter of this is all that a node has for an answer, and both of two have to give one, on a busy machine too.
+    shortMs: 1_000,
     interleavings,
     cancellations: 150,
   }));
