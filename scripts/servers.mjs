@@ -29,11 +29,18 @@ export const servers = [
     packages: ["gcc", "libc6-dev"],
   },
   {
+    // Makes certificates.
+    name: "OpenSSL",
+    backends: ["redis", "etcd", "zookeeper"],
+    binaries: ["openssl"],
+    packages: ["openssl"],
+  },
+  {
     name: "etcd",
     backends: ["etcd"],
-    // Certificates, and network namespaces that cut a member off.
-    binaries: ["etcd", "etcdctl", "openssl", "ip"],
-    packages: ["etcd-server", "etcd-client", "openssl", "iproute2"],
+    // And network namespaces that cut a member off.
+    binaries: ["etcd", "etcdctl", "ip"],
+    packages: ["etcd-server", "etcd-client", "iproute2"],
     url: "HOLDFAST_TEST_ETCD_URL",
   },
   {

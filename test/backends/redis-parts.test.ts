@@ -1,7 +1,7 @@
 /** The pure parts of the Redis backend: keys and slots, records, URLs, the server's clock; and batches, over a link by hand. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { redisBackend } from "../../src/backends/redis/index.ts";
+import { redisBackend, settingsOf } from "../../src/backends/redis/index.ts";
 import { appendCall, removeCall } from "../../src/backends/redis/calls.ts";
 import {
   hashTagOf,
@@ -141,7 +141,7 @@ describe("a URL", () => {
   it("names servers, a user, a database and settings", () => {
     expect(readRedisUrl("rediss://me:p%40ss@h:7000/3?prefix=x:&replicas=2")).toMatchObject({
       kind: "server",
-      tls: true,
+      tls: {},
       hosts: [{ host: "h", port: 7_000 }],
       username: "me",
       password: "p@ss",
@@ -177,6 +177,8 @@ describe("a URL", () => {
     expect(() => redisBackend({ url: "redis://h?deadlineMs=x" })).toThrow(/deadlineMs/);
     expect(() => redisBackend({ url: "redis://h?client=other" })).toThrow(/client/);
     expect(() => redisBackend({ url: "redis://h?replicas=1&deadlineMs=500" })).toThrow(/confirmWithinMs/);
+    // Nothing is confirmed unless it is asked for.
+    expect(() => settingsOf({ deadlineMs: 500 })).not.toThrow();
   });
 });
 

@@ -42,8 +42,12 @@ async function moveSlot(
 ): Promise<void> {
   const ids = await Promise.all(ports.map((port) => ask(port, "cluster", "myid")));
   const [source = 0, target = 0] = [ports[from], ports[to]];
-  const set = (port: number, ...words: readonly string[]): Promise<string> =>
-    ask(port, "cluster", "setslot", String(slot), ...words);
+  const order = async (port: number, ...words: readonly string[]): Promise<void> => {
+    const answer = await ask(port, ...words);
+    if (!/^(OK|NOKEY)$/.test(answer)) throw new Error(`${words.join(" ")}: ${answer}`);
+  };
+  const set = (port: number, ...words: readonly string[]): Promise<void> =>
+    order(port, "cluster", "setslot", String(slot), ...words);
   await set(target, "importing", ids[from] ?? "");
   await set(source, "migrating", ids[to] ?? "");
   for (;;) {
@@ -51,7 +55,7 @@ async function moveSlot(
       .split("\n")
       .filter(Boolean);
     if (keys.length === 0) break;
-    await ask(source, "migrate", "127.0.0.1", String(target), "", "0", "5000", "keys", ...keys);
+    await order(source, "migrate", "127.0.0.1", String(target), "", "0", "5000", "keys", ...keys);
   }
   await meanwhile();
   // The new owner first: were the old one told before it, nobody would have the slot for a while, and what the nodes tell each

@@ -122,8 +122,9 @@ export function settingsOf(options: RedisSettings): Settings {
   const replicas = whole(options.replicas ?? 0, "replicas", 0);
   const aof = whole(options.aof ?? 0, "aof", 0);
   const withinMs = whole(options.confirmWithinMs ?? 1_000, "confirmWithinMs", 1);
-  if (withinMs >= deadlineMs) throw invalid("confirmWithinMs must be less than deadlineMs");
   const confirmation = replicas + aof > 0 ? { replicas, aof, withinMs } : null;
+  if (confirmation !== null && withinMs >= deadlineMs)
+    throw invalid("confirmWithinMs must be less than deadlineMs");
   return { prefix, deadlineMs, confirmation, clock };
 }
 

@@ -55,7 +55,7 @@ function loadIfThere(name: string): object | null {
 
 function ioredis(module: object, address: RedisAddress, deadlineMs: number): Link {
   const { kind, hosts, username, password, db, primary, tls, options } = address;
-  const secure = tls ? { tls: {} } : {};
+  const secure = tls === null ? {} : { tls };
   const login = { username, password, ...secure, connectTimeout: deadlineMs };
   let client: unknown;
   if (kind === "cluster") {
@@ -74,8 +74,8 @@ function ioredis(module: object, address: RedisAddress, deadlineMs: number): Lin
             sentinelCommandTimeout: shareOf(deadlineMs, hosts.length),
             sentinelUsername: options.get("sentinelUsername"),
             sentinelPassword: options.get("sentinelPassword"),
-            enableTLSForSentinelMode: tls,
-            ...(tls ? { sentinelTLS: {} } : {}),
+            enableTLSForSentinelMode: tls !== null,
+            ...(tls === null ? {} : { sentinelTLS: tls }),
           };
     client = construct(module, "Redis", [{ ...ownIoredisOptions, ...login, ...where, db }]);
   }
@@ -85,7 +85,8 @@ function ioredis(module: object, address: RedisAddress, deadlineMs: number): Lin
 
 function nodeRedis(module: object, address: RedisAddress, deadlineMs: number): Link {
   const { kind, hosts, username, password, db, primary, tls, options } = address;
-  const socket = { ...ownNodeRedisOptions.socket, connectTimeout: deadlineMs, ...(tls ? { tls: true } : {}) };
+  const secure = tls === null ? {} : { tls: true, ...tls };
+  const socket = { ...ownNodeRedisOptions.socket, connectTimeout: deadlineMs, ...secure };
   const own = { ...ownNodeRedisOptions, socket, ...given({ username, password }) };
   let client: unknown;
   if (kind === "server") {

@@ -1,12 +1,13 @@
 /** Reads the URLs that name a Redis: which servers, who we are, and options; connects to nothing. */
 import { invalid } from "../../core/errors.ts";
-import { unescaped } from "../../core/url-parts.ts";
+import { type Certificates, certificatesOf, tlsParameters, unescaped } from "../../core/url-parts.ts";
 
 /** What a URL says. */
 export interface RedisAddress {
   readonly kind: "server" | "sentinel" | "cluster";
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
-  readonly tls: boolean;
+  /** Whom to trust and who we are, if it speaks TLS. */
+  readonly tls: Certificates | null;
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly db: number;
@@ -15,14 +16,14 @@ export interface RedisAddress {
   readonly options: ReadonlyMap<string, string>;
 }
 
-const kinds: Readonly<Record<string, Pick<RedisAddress, "kind" | "tls">>> = {
-  redis: { kind: "server", tls: false },
-  rediss: { kind: "server", tls: true },
-  "redis+sentinel": { kind: "sentinel", tls: false },
-  "rediss+sentinel": { kind: "sentinel", tls: true },
-  "redis+cluster": { kind: "cluster", tls: false },
-  "rediss+cluster": { kind: "cluster", tls: true },
-};
+const kinds: ReadonlyMap<string, RedisAddress["kind"]> = new Map([
+  ["redis", "server"],
+  ["rediss", "server"],
+  ["redis+sentinel", "sentinel"],
+  ["rediss+sentinel", "sentinel"],
+  ["redis+cluster", "cluster"],
+  ["rediss+cluster", "cluster"],
+]);
 
 /** Options that a URL may carry after "?". */
 const optionNames = [
@@ -37,31 +38,37 @@ const optionNames = [
   "sentinelPassword",
 ];
 
+/** Options of one that speaks TLS. */
+const secureNames = [...optionNames, ...tlsParameters];
+
 /** Reads a URL. The messages of its errors show no part of it that may be secret. */
 export function readRedisUrl(url: string): RedisAddress {
   const match = /^([a-z+]+):\/\/(?:([^@/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/.exec(url);
-  const known = match?.[1] === undefined ? undefined : kinds[match[1]];
-  if (match === null || known === undefined) {
+  const [, scheme = "", login, hosts = "", path = "", query = ""] = match ?? [];
+  const kind = kinds.get(scheme);
+  if (kind === undefined) {
     throw invalid("a URL of Redis looks like redis://user:password@host:6379/0", { backend: "redis" });
   }
-  const [, , login, hosts = "", path = "", query = ""] = match;
   const [username, password] = readLogin(login);
   const parts = path.split("/").filter((part) => part !== "");
-  if (known.kind === "sentinel" && parts.length === 0) {
+  if (kind === "sentinel" && parts.length === 0) {
     throw invalid("say which primary: redis+sentinel://host:26379/<name of the primary>", {
       backend: "redis",
     });
   }
-  const primary = known.kind === "sentinel" ? decoded(parts.shift() ?? "", "name of the primary") : "";
-  const port = known.kind === "sentinel" ? 26_379 : 6_379;
+  const primary = kind === "sentinel" ? decoded(parts.shift() ?? "", "name of the primary") : "";
+  const port = kind === "sentinel" ? 26_379 : 6_379;
+  const isSecure = scheme.startsWith("rediss");
+  const options = readOptions(query, isSecure ? secureNames : optionNames);
   return {
-    ...known,
+    kind,
+    tls: isSecure ? certificatesOf("redis", options) : null,
     hosts: (hosts === "" ? "127.0.0.1" : hosts).split(",").map((host) => readHost(host, port)),
     username,
     password,
-    db: readDb(parts[0], known.kind),
+    db: readDb(parts[0], kind),
     primary,
-    options: readOptions(query),
+    options,
   };
 }
 
@@ -98,16 +105,13 @@ function readDb(part: string | undefined, kind: RedisAddress["kind"]): number {
   return Number(part);
 }
 
-function readOptions(query: string): ReadonlyMap<string, string> {
+function readOptions(query: string, known: readonly string[]): ReadonlyMap<string, string> {
   const options = new Map(new URLSearchParams(query));
   for (const name of options.keys()) {
-    if (!optionNames.includes(name)) {
-      throw invalid(
-        `a URL of Redis has no option ${JSON.stringify(name)}; it has ${optionNames.join(", ")}`,
-        {
-          backend: "redis",
-        },
-      );
+    if (!known.includes(name)) {
+      throw invalid(`a URL of Redis has no option ${JSON.stringify(name)}; it has ${known.join(", ")}`, {
+        backend: "redis",
+      });
     }
   }
   return options;

@@ -1,5 +1,6 @@
 /** Reads the URLs that name several independent servers; connects to nothing. */
 import { invalid } from "../../core/errors.ts";
+import { tlsParameters } from "../../core/url-parts.ts";
 import { type RedisAddress, readRedisUrl } from "../redis/url.ts";
 
 /** Options that a URL may carry after "?". */
@@ -20,14 +21,18 @@ export function readRedlockUrl(url: string): RedlockAddress {
   }
   const [, secure = "", rest = "", query = ""] = match;
   const options = new Map(new URLSearchParams(query));
+  const known = secure === "" ? optionNames : [...optionNames, ...tlsParameters];
   for (const name of options.keys()) {
-    if (optionNames.includes(name)) continue;
-    const known = optionNames.join(", ");
-    throw invalid(`a URL of redlock has no option ${JSON.stringify(name)}; it has ${known}`, {
+    if (known.includes(name)) continue;
+    throw invalid(`a URL of redlock has no option ${JSON.stringify(name)}; it has ${known.join(", ")}`, {
       backend: "redlock",
     });
   }
-  const client = options.get("client");
-  const address = readRedisUrl(`redis${secure}:${rest}${client === undefined ? "" : `?client=${client}`}`);
+  const ofNodes = [...options].filter(([name]) => name === "client" || isOfTls(name));
+  const address = readRedisUrl(`redis${secure}:${rest}?${new URLSearchParams(ofNodes)}`);
   return { nodes: address.hosts.map((host) => ({ ...address, hosts: [host] })), options };
+}
+
+function isOfTls(name: string): boolean {
+  return tlsParameters.some((known) => known === name);
 }

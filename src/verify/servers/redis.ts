@@ -18,7 +18,7 @@ export interface RedisServer {
 
 /** Asks a server by redis-cli and gives what it prints. */
 export async function ask(port: number, ...words: readonly string[]): Promise<string> {
-  const { stdout } = await execute("redis-cli", ["-e", "-p", String(port), ...words], { timeout: 10_000 });
+  const { stdout } = await execute("redis-cli", ["-p", String(port), ...words], { timeout: 10_000 });
   return stdout.trim();
 }
 
