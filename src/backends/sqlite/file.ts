@@ -1,18 +1,10 @@
 /** Where the file is, whether it may be used, and how it is opened: everything is refused here, before anything is queued. */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  statfsSync,
-  statSync,
-} from "node:fs";
+import { accessSync, closeSync, constants, openSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { invalid } from "../../core/errors.ts";
+import { makeFolders } from "../../core/folders.ts";
 import type { Database, Driver } from "./driver.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
 import type { Machine } from "./machine.ts";
@@ -81,7 +73,7 @@ export function networkFileSystem(type: number): string | undefined {
 export function prepareFile(path: string): string {
   const given = resolve(path);
   try {
-    mkdirSync(dirname(given), { recursive: true, mode: 0o700 });
+    makeFolders(dirname(given), 0o700);
     const directory = realpathSync(dirname(given));
     const name = networkFileSystem(statfsSync(directory).type);
     if (name !== undefined) {

@@ -3,9 +3,10 @@
  * turn, and by whose closing they learn that it has ended. All of it is a hint: a message may be lost.
  */
 import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
+import { makeFolders } from "../../core/folders.ts";
 import { isGone, nameOfThisProcess } from "./machine.ts";
 
 /** What the hub tells the store. */
@@ -243,7 +244,7 @@ export function makeOwn(folder: string): void {
 /** Makes a directory that only this user can use; refuses one that belongs to somebody else. */
 function makePrivate(folder: string): void {
   if (process.platform === "win32") return;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolders(folder, 0o700);
   const seen = lstatSync(folder);
   if (!seen.isDirectory() || (seen.uid !== process.getuid?.() && process.getuid?.() !== 0)) {
     throw new Error(`${folder} belongs to somebody else`);

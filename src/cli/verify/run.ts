@@ -1,10 +1,11 @@
 /** One call of `holdfast verify`, from its options to its end: loaded only when it is asked for, since all servers hang on it. */
 import { existsSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openBackend } from "../../connect.ts";
 import { durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
+import { makeFolders } from "../../core/folders.ts";
 import { demand } from "../../core/traits.ts";
 import { type Cluster, clusters } from "../../verify/clusters/index.ts";
 import { type ClusterName, clusterNames } from "../../verify/clusters/names.ts";
@@ -67,7 +68,7 @@ function whole(text: string, option: string, least: number, most: number): numbe
 /** Runs it. Rejects with the signal's reason if that ends it: then all is healed and taken away. */
 export async function runVerify(call: Call, signal: AbortSignal): Promise<Outcome> {
   const asked = await explained(call, async () => askedOf(call));
-  const made = await explained(call, () => makeOut(asked.out));
+  const made = await explained(call, async () => makeOut(asked.out));
   try {
     return await runAsked(call, asked, signal);
   } catch (error) {
@@ -79,9 +80,9 @@ export async function runVerify(call: Call, signal: AbortSignal): Promise<Outcom
 }
 
 /** Makes the folder for the report before anything else: a run whose report cannot be written is in vain. Gives what is new. */
-async function makeOut(out: string): Promise<string | undefined> {
+function makeOut(out: string): string | undefined {
   try {
-    return await mkdir(out, { recursive: true });
+    return makeFolders(out);
   } catch (error) {
     throw invalid(`--out ${JSON.stringify(out)} cannot be made: ${String(error)}`);
   }

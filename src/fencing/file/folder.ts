@@ -9,9 +9,9 @@ import {
   rename,
   rm,
   stat,
-  mkdir,
 } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { makeFolders } from "../../core/folders.ts";
 import { floorName, type Folder } from "./protocol.ts";
 
 /** A folder of files. */
@@ -59,7 +59,7 @@ export class DiskFolder implements Folder {
   }
 
   async #make(path: string): Promise<FileHandle> {
-    await mkdir(this.#path, { recursive: true });
+    makeFolders(this.#path);
     await this.#sync(dirname(this.#path));
     return open(path, "wx");
   }
