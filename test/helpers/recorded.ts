@@ -96,10 +96,12 @@ export class Recorded {
       await sleep(Math.min(lookMs, forMs));
       // Taken before the look: who holds a moment later has held now.
       const t = now();
-      if (signal.aborted || !lock.held) continue;
+      const validUntil = believedUntil(lock, t);
+      // The last look, since each may find that the lock is lost, and then that is written down at once.
+      if (!lock.held) continue;
       // First what renewals have brought meanwhile, then what was seen on the strength of it.
       this.history.record({ ...about, f: "renew", type: "invoke" }, t);
-      this.history.record({ ...about, f: "renew", type: "ok", validUntil: believedUntil(lock, t) }, t);
+      this.history.record({ ...about, f: "renew", type: "ok", validUntil }, t);
       this.history.record({ ...about, f: "held", type: "ok" }, t);
     }
     this.history.record({ ...about, f: "release", type: "invoke" });
