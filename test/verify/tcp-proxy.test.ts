@@ -93,6 +93,8 @@ it("swallows one direction, and resets what was open when it is healed", async (
 it("resets a connection after its request has arrived", async () => {
   proxy.resetAfter = 2;
   const socket = await open();
+  // Node says that it ends before it resets: whoever leaves what came before unread hears of neither.
+  socket.resume();
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.write("one");
   await got("one");
