@@ -28,8 +28,8 @@ export function readRedlockUrl(url: string): RedlockAddress {
       backend: "redlock",
     });
   }
-  const ofNodes = [...options].filter(([name]) => name === "client" || isOfTls(name));
-  const address = readRedisUrl(`redis${secure}:${rest}?${new URLSearchParams(ofNodes)}`);
+  const ofNodes = new URLSearchParams([...options].filter(([name]) => name === "client" || isOfTls(name)));
+  const address = readRedisUrl(`redis${secure}:${rest}?${ofNodes.toString()}`);
   return { nodes: address.hosts.map((host) => ({ ...address, hosts: [host] })), options };
 }
 
