@@ -181,6 +181,7 @@ export const renewCases: readonly ContractCase[] = [
     await owner.remove(queue, left.self.id);
     await other.remove(queue, self.id, true);
     await t.eventually("the owner is told", () => told.length > 0);
-    assert.deepEqual(told, [`owner ${queue} ${self.id}`]);
+    // A hint may come twice: as a message, and in the answer to a client that asks what it has missed.
+    assert.deepEqual([...new Set(told)], [`owner ${queue} ${self.id}`]);
   }),
 ];
