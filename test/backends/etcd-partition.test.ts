@@ -28,8 +28,8 @@ it.skipIf(!possible)(
         loops.push(recorded.loop(`p${index}`, await open([endpoint])));
       }
       const leaderBackAt: bigint[] = [];
-      // First the leader, then whoever follows.
-      for (const chooseLeader of [true, false]) {
+      // First who follows, then the leader: what a leader does that was out of touch comes last.
+      for (const chooseLeader of [false, true]) {
         await sleep(1_500);
         const leader = await leaderOf(cluster.nodes);
         const index = cluster.nodes.findIndex((node) => (node === leader) === chooseLeader);

@@ -31,8 +31,11 @@ export async function leaderOf(nodes: readonly EtcdNode[]): Promise<EtcdNode> {
   }
 }
 
-/** How soon a leader that was out of touch has leases revoked when it is back, an election included, in nanoseconds. */
-const staleRevokes = 3_000_000_000n;
+/**
+ * For how long a leader that was out of touch may have leases revoked when it is back, in nanoseconds: what it has asked for waits until
+ * it knows of a leader, and etcd gives up a request after five seconds and two elections.
+ */
+const staleRevokes = 7_000_000_000n;
 
 /**
  * Whether this is what etcd does by itself, without any lock (docs/backends/etcd.md): a leader that was out of touch for
