@@ -148,15 +148,30 @@ it("leaves no socket behind where nobody waited: whoever comes next takes it awa
   expect((await locks.query()).held).toEqual([]);
 });
 
-it("ends although it holds a lock and waits for another", async () => {
+it("goes on while it waits for another process, until it is granted or its wait is over", async () => {
+  const other = asks("a", `{ ttl: "10m" }`);
+  await other.said("holds");
+  const patient = startWorker(`
+    import { connect } from "${built.address("index")}";
+    const locks = await connect("sqlite:${file.path}");
+    await locks.request("a", { wait: 500 }, () => {}).catch(({ code }) => console.log("first", code));
+    console.log("second", await locks.request("a", () => "granted"));`);
+  workers.push(patient);
+  expect(await patient.said("first")).toBe("LOCK_TIMEOUT");
+  await queued(2);
+  other.tell("release");
+  expect(await patient.said("second")).toBe("granted");
+});
+
+it("ends although it holds a lock, waits for a lock of its own, or has given up waiting for another process", async () => {
   const other = asks("b", `{ ttl: "10m" }`);
   await other.said("holds");
   const worker = startWorker(`
     import { connect } from "${built.address("index")}";
     const locks = await connect("sqlite:${file.path}");
     await locks.acquire("a");
-    void locks.acquire("b");
-    console.log("waits");`);
-  await worker.said("waits");
+    void locks.acquire("a");
+    await locks.acquire("b", { wait: 100 }).catch(({ code }) => console.log("waited", code));`);
+  expect(await worker.said("waited")).toBe("LOCK_TIMEOUT");
   await expect(worker.said("never")).rejects.toThrow("ended");
 });
