@@ -250,6 +250,12 @@ export class LockManager {
   }
 }
 
+// What the standard's interfaces have.
+Object.defineProperty(LockManager.prototype, Symbol.toStringTag, {
+  value: "LockManager",
+  configurable: true,
+});
+
 function lockWish(name: unknown, asked: Asked): Wish {
   const checked = checkName(name);
   return wishFor(asked, checked, checked);
