@@ -198,8 +198,8 @@ function checkTables(db: Database, path: string): boolean {
 
 /**
  * Entries of an earlier run of the machine are dead. And a power cut may have lost the last commits, so seqs go on above
- * the ceiling. Where the system does not name its runs, a clock that went back shows a new one; one that is missed
- * leaves entries to their ttl at the worst, and seqs go on above the ceiling in any case.
+ * the ceiling. Where the system does not name its runs, to us or to who was here before, a clock that went back shows a
+ * new one; one that is missed leaves entries to their ttl at the worst, and seqs go on above the ceiling in any case.
  */
 function beginBoot(db: Database, machine: Machine): void {
   const { bootId } = machine;
@@ -207,7 +207,8 @@ function beginBoot(db: Database, machine: Machine): void {
     db.prepare<{ boot: string | null; clock: bigint }>("SELECT boot, clock FROM store").get() ?? {};
   if (bootId !== null && boot === bootId) return;
   const now = machine.nowUs();
-  if (bootId !== null || now < clock) db.exec("DELETE FROM entries WHERE queue <> ''; DELETE FROM evicted");
+  const isAnother = bootId !== null && boot !== null;
+  if (isAnother || now < clock) db.exec("DELETE FROM entries WHERE queue <> ''; DELETE FROM evicted");
   db.exec("UPDATE entries SET until = max(until, since) WHERE queue = '' AND seq = 0");
   db.prepare("UPDATE store SET boot = ?1, clock = ?2").run(bootId, now);
 }
