@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, realpathSync, statfsSync, s
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { invalid } from "../../core/errors.ts";
+import { invalid, type LockError } from "../../core/errors.ts";
 import { makeFolders } from "../../core/folders.ts";
 import type { Database, Driver } from "./driver.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
@@ -71,6 +71,7 @@ export function networkFileSystem(type: number): string | undefined {
 
 /** The one path of a file that may have several names; makes its directory and the file, for this user only. */
 export function prepareFile(path: string): string {
+  if (path.includes("\0")) throw invalid("the path of a SQLite file must not contain a NUL character");
   const given = resolve(path);
   try {
     makeFolders(dirname(given), 0o700);
@@ -132,11 +133,19 @@ export async function openFile(
         await sleep(Math.random() * 5);
         continue;
       }
-      if (!isBusy(error)) throw failureOf(error, path);
+      if (!isBusy(error)) throw db === undefined ? notOpened(error, path) : failureOf(error, path);
       const text = `the file ${path} is busy: others have been writing for ${patienceMs} ms; try again`;
       throw refusal("LOCK_UNAVAILABLE", text, error);
     }
   }
+}
+
+/** Nothing can have happened in a file that was not opened, whatever the library says about it. */
+function notOpened(error: unknown, path: string): LockError {
+  const failure = failureOf(error, path);
+  if (failure.code !== "LOCK_OUTCOME_UNKNOWN") return failure;
+  const todo = "check that its directory exists and can be written, and that the path is not too long";
+  return refusal("LOCK_UNAVAILABLE", `the file ${path} cannot be opened: ${todo}`, error);
 }
 
 function setUp(db: Database, path: string, machine: Machine): void {

@@ -265,5 +265,10 @@ function removeStale(folder: string): void {
 }
 
 function removeSocket(address: string): void {
-  if (process.platform !== "win32") rmSync(address, { force: true });
+  if (process.platform === "win32") return;
+  try {
+    rmSync(address, { force: true });
+  } catch {
+    // Where no socket could be made there is none, and one that stays behind is in nobody's way.
+  }
 }
