@@ -30,3 +30,26 @@ function open(signal: AbortSignal): Hub {
   signal.addEventListener("abort", listener, { once: true });
   return hub;
 }
+
+/** A signal that aborts with the first of several. */
+export interface Following {
+  readonly signal: AbortSignal;
+  /** Stops following: nothing is left at the others. */
+  readonly end: () => void;
+}
+
+/** Follows signals until it is ended. AbortSignal.any cannot be ended, and on Node 20 and 22 leaves something at each for ever. */
+export function follow(signals: readonly AbortSignal[]): Following {
+  const controller = new AbortController();
+  const ends: (() => void)[] = [];
+  for (const signal of signals) {
+    if (signal.aborted) controller.abort(signal.reason);
+    else ends.push(onAbort(signal, () => controller.abort(signal.reason)));
+  }
+  return {
+    signal: controller.signal,
+    end: () => {
+      for (const end of ends) end();
+    },
+  };
+}

@@ -26,8 +26,10 @@ export function durationMs(value: unknown, bounds: Bounds): number {
   const ms = typeof value === "number" ? value : parse(value);
   if (Number.isFinite(ms) && ms >= bounds.leastMs && ms <= longestMs) return ms;
   const shown = typeof value === "string" ? JSON.stringify(value) : showOther(value);
+  // All that a command line gives is text.
+  const forms = bounds.option.startsWith("--") ? "a number with a unit" : "milliseconds or text";
   throw invalid(
-    `${bounds.option} is ${shown}: give milliseconds or text such as "30s" (units ms, s, m, h, d), ` +
+    `${bounds.option} is ${shown}: give ${forms} such as "30s" (units ms, s, m, h, d), ` +
       `at least ${bounds.leastMs} ms and at most 366 days${bounds.forEver ? ", or Infinity" : ""}`,
   );
 }

@@ -131,6 +131,9 @@ export class Lock {
   }
 }
 
+// What the standard's interfaces have.
+Object.defineProperty(Lock.prototype, Symbol.toStringTag, { value: "Lock", configurable: true });
+
 // What console.log shows.
 Object.defineProperty(Lock.prototype, inspect.custom, {
   value(this: Lock): string {

@@ -1,4 +1,5 @@
 /** The LockManager of the Web Locks standard, for a whole fleet: checks what callers ask and hands it to the client. */
+import { follow } from "./aborts.ts";
 import type { Backend, Traits } from "./backend.ts";
 import { attempt, type ClientOptions, LockClient } from "./client.ts";
 import type { Duration } from "./duration.ts";
@@ -195,12 +196,15 @@ export class LockManager {
         const name = names[taken.length];
         const set = new LockSet(taken);
         if (name === undefined) return (work = run(set));
+        const waiting = whileHeld(set, left);
         try {
-          const wish = wishFor(whileHeld(set, left), name, name);
-          return await this.#request(wish, asked.reentrant, (lock: Lock | null) =>
-            lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt)),
-          );
+          const wish = wishFor(waiting.asked, name, name);
+          return await this.#request(wish, asked.reentrant, (lock: Lock | null) => {
+            waiting.end();
+            return lock === null ? busy : takeRest([...taken, lock], this.#remaining(asked, startedAt));
+          });
         } catch (error) {
+          waiting.end();
           if (running) reject(error);
           await Promise.allSettled([work]);
           throw error;
@@ -225,8 +229,8 @@ export class LockManager {
     let set = new LockSet([]);
     try {
       for (const name of names) {
-        const left = whileHeld(set, this.#remaining(asked, startedAt));
-        const lock = await this.#client.take(wishFor(left, name, name));
+        const waiting = whileHeld(set, this.#remaining(asked, startedAt));
+        const lock = await this.#client.take(wishFor(waiting.asked, name, name)).finally(waiting.end);
         if (lock === null) {
           await set.release();
           return null;
@@ -250,14 +254,21 @@ export class LockManager {
   }
 }
 
+// What the standard's interfaces have.
+Object.defineProperty(LockManager.prototype, Symbol.toStringTag, {
+  value: "LockManager",
+  configurable: true,
+});
+
 function lockWish(name: unknown, asked: Asked): Wish {
   const checked = checkName(name);
   return wishFor(asked, checked, checked);
 }
 
-/** A wait that also ends when one of the locks that are held already is lost. */
-function whileHeld(set: LockSet, asked: Asked): Asked {
-  if (set.locks.length === 0 || asked.ifAvailable || asked.steal) return asked;
-  const signals = asked.signal === undefined ? [set.signal] : [set.signal, asked.signal];
-  return { ...asked, signal: AbortSignal.any(signals) };
+/** A wait that also ends when one of the locks that are held already is lost; `end` says that it is over. */
+function whileHeld(set: LockSet, asked: Asked): { readonly asked: Asked; readonly end: () => void } {
+  if (set.locks.length === 0 || asked.ifAvailable || asked.steal) return { asked, end: () => {} };
+  if (asked.signal === undefined) return { asked: { ...asked, signal: set.signal }, end: () => {} };
+  const { signal, end } = follow([set.signal, asked.signal]);
+  return { asked: { ...asked, signal }, end };
 }

@@ -116,8 +116,9 @@ export const plainly: Asked = {
 /** Checks options; `defaults` come from the manager. Throws what the standard names, else a TypeError. */
 export function checkOptions(options: unknown, allowed: readonly OptionName[], defaults: Asked): Asked {
   if (options === undefined || options === null) return defaults;
-  const given: RequestOptions & PermitOptions = asObject(options);
-  refuseOthers(given, allowed);
+  const object = asObject(options);
+  refuseOthers(object, allowed);
+  const given = readOnce(object);
   const mode = given.mode === undefined ? defaults.mode : checkMode(given.mode);
   const steal = flag(given.steal, "steal", false);
   const ifAvailable = flag(given.ifAvailable, "ifAvailable", defaults.ifAvailable);
@@ -146,6 +147,12 @@ export function checkOptions(options: unknown, allowed: readonly OptionName[], d
       given.maxHold === undefined ? forEver : durationMs(given.maxHold, { option: "maxHold", leastMs: 1 }),
     metadata: given.metadata === undefined ? undefined : checkMetadata(given.metadata),
   };
+}
+
+/** What an object says: each option is read once, in the order of the alphabet, as the standard reads a dictionary. */
+function readOnce(given: RequestOptions & PermitOptions): RequestOptions & PermitOptions {
+  const { ifAvailable, maxHold, metadata, mode, reentrant, renew, signal, steal, ttl, wait, weight } = given;
+  return { ifAvailable, maxHold, metadata, mode, reentrant, renew, signal, steal, ttl, wait, weight };
 }
 
 /** What is asked for, of a certain queue. Written out, since this runs for each request and a spread is slow. */

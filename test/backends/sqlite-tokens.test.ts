@@ -138,6 +138,39 @@ describe("entries of an earlier boot", () => {
   });
 });
 
+describe("entries of the same boot", () => {
+  it("live on where one of those who share the file is not told its name", async () => {
+    const nameless: Machine = { ...boot(1), bootId: null };
+    let file = newFile();
+    for (const [index, machine] of [boot(1), nameless, boot(1), nameless, nameless].entries()) {
+      const backend = await open({ path: file.path }, machine);
+      await backend.append(`q${index}`, entry("x"));
+      const lists = Array.from({ length: index + 1 }, (_, each) => backend.list(`q${each}`));
+      expect((await Promise.all(lists)).map(({ length }) => length)).toEqual(lists.map(() => 1));
+      file = cutPower(file, true);
+      await backend.close();
+    }
+  });
+
+  it("are known to be of an earlier one when the clock has gone back, also if nobody without a name was there", async () => {
+    const start = real.nowUs();
+    let ranUs = 0;
+    const before = newFile();
+    const one = await open({ path: before.path }, { ...boot(1), nowUs: () => start + ranUs });
+    ranUs = 10 * 60_000_000;
+    await one.append("q", entry("x"));
+    await one.queues("");
+    const survived = cutPower(before, true);
+    await one.close();
+    const two = await open(
+      { path: survived.path },
+      { ...boot(2), bootId: null, nowUs: () => start + 8 * 60_000_000 },
+    );
+    expect(await two.list("q")).toEqual([]);
+    await two.close();
+  });
+});
+
 async function checkpoint(file: SqliteFile): Promise<void> {
   const { findDriver } = await import("../../src/backends/sqlite/driver.ts");
   const db = findDriver().open(file.path);

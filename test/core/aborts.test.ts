@@ -1,7 +1,7 @@
 /** One listener a signal, however many listen. */
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { onAbort } from "../../src/core/aborts.ts";
+import { follow, onAbort } from "../../src/core/aborts.ts";
 
 describe("listening to a signal", () => {
   it("adds one listener for all, and tells them in the order in which they came", () => {
@@ -44,5 +44,30 @@ describe("listening to a signal", () => {
     end();
     controller.abort();
     expect(seen).toEqual(["later"]);
+  });
+});
+
+describe("following signals", () => {
+  it("aborts with the first of them, and with its reason", () => {
+    const [one, two] = [new AbortController(), new AbortController()];
+    const { signal } = follow([one.signal, two.signal]);
+    expect(signal.aborted).toBe(false);
+    two.abort("second");
+    one.abort("first");
+    expect([signal.aborted, signal.reason]).toEqual([true, "second"]);
+  });
+
+  it("aborts at once where one of them has aborted already", () => {
+    const { signal } = follow([new AbortController().signal, AbortSignal.abort("before")]);
+    expect([signal.aborted, signal.reason]).toEqual([true, "before"]);
+  });
+
+  it("leaves nothing at them when it is ended, and does not abort any more", () => {
+    const controller = new AbortController();
+    const { signal, end } = follow([controller.signal]);
+    end();
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+    controller.abort();
+    expect(signal.aborted).toBe(false);
   });
 });

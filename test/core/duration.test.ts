@@ -62,6 +62,9 @@ describe("a duration", () => {
       'ttl is "soon": give milliseconds or text such as "30s" (units ms, s, m, h, d), ' +
         "at least 1 ms and at most 366 days",
     );
+    expect(() => durationMs("5000", { option: "--wait", leastMs: 0 })).toThrow(
+      /^--wait is "5000": give a number with a unit such as "30s"/,
+    );
     expect(() => durationMs(-1, wait)).toThrow(/wait is -1: .* at least 0 ms .*, or Infinity$/);
   });
 

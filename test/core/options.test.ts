@@ -153,6 +153,32 @@ describe("arguments that are allowed", () => {
     await expect(untyped(locks).request(...args)).resolves.toBeUndefined();
   });
 
+  it("are read once each, in the order of the alphabet, as the standard reads a dictionary", async () => {
+    const read: string[] = [];
+    const values = {
+      wait: 5,
+      ttl: "1s",
+      steal: false,
+      signal,
+      renew: true,
+      reentrant: false,
+      mode: "shared",
+      metadata: "text",
+      maxHold: "1h",
+      ifAvailable: false,
+    };
+    const options = new Proxy(values, {
+      get: (target, key, self) => {
+        read.push(String(key));
+        return Reflect.get(target, key, self);
+      },
+    });
+    const { locks } = rig();
+    await untyped(locks).request("a", options, nothing);
+    // One that only a semaphore takes was asked for, too, and is not there.
+    expect(read).toEqual([...Object.keys(values), "weight"].toSorted());
+  });
+
   it("take their defaults from the manager", async () => {
     const { locks, entries } = rig({ ttl: "5s" });
     await locks.acquire("a");

@@ -1,4 +1,5 @@
 /** Several locks together, and semaphores. */
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { LockError } from "../../src/core/errors.ts";
 import type { LockSet } from "../../src/core/lock-set.ts";
@@ -155,6 +156,22 @@ describe("a set of locks", () => {
     });
     expect(await rejection(failing)).toBe(own);
     expect([...(await entries("a")), ...(await entries("b"))]).toEqual([]);
+  });
+
+  it("leaves nothing behind at a signal that outlives it", async () => {
+    const { locks } = rig();
+    const { signal } = new AbortController();
+    for (let turn = 0; turn < 3; turn++) {
+      await locks.request(["a", "b", "c"], { signal }, () => {});
+      await (await locks.acquire(["a", "b", "c"], { signal })).release();
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    // What Node keeps at a signal for others that follow it; Node 20 and 22 never take it away.
+    const followers = Object.getOwnPropertySymbols(signal)
+      .filter(({ description }) => description === "kDependantSignals")
+      .map((symbol): unknown => Reflect.get(signal, symbol))
+      .filter((each) => typeof each === "object" && each !== null);
+    for (const each of followers) expect(each).toHaveProperty("size", 0);
   });
 
   it("rejects with the reason of a signal", async () => {

@@ -1,4 +1,7 @@
 /** Processes that are killed or paused while they hold or wait for a lock in a SQLite file. */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { connect } from "../../src/connect.ts";
 import { type Build, build } from "../helpers/child.ts";
@@ -39,6 +42,15 @@ function asks(name: string, options = "{}"): Worker {
     process.stdin.once("data", async () => console.log("released", await lock.release()));`);
   workers.push(worker);
   return worker;
+}
+
+const isRoot = process.getuid?.() === 0;
+
+/** What a script says that runs in namespaces of its own, after a preparation there. */
+function apart(flags: readonly string[], preparation: string, script: string): string {
+  const command = `${preparation} "$0" --input-type=module -e "$1"; true`;
+  const args = [...flags, "sh", "-c", command, process.execPath, script];
+  return execFileSync("unshare", args, { encoding: "utf8" }).trim();
 }
 
 /** Waits until so many entries stand in a queue. */
@@ -148,15 +160,57 @@ it("leaves no socket behind where nobody waited: whoever comes next takes it awa
   expect((await locks.query()).held).toEqual([]);
 });
 
-it("ends although it holds a lock and waits for another", async () => {
+it("goes on while it waits for another process, until it is granted or its wait is over", async () => {
+  const other = asks("a", `{ ttl: "10m" }`);
+  await other.said("holds");
+  const patient = startWorker(`
+    import { connect } from "${built.address("index")}";
+    const locks = await connect("sqlite:${file.path}");
+    await locks.request("a", { wait: 500 }, () => {}).catch(({ code }) => console.log("first", code));
+    console.log("second", await locks.request("a", () => "granted"));`);
+  workers.push(patient);
+  expect(await patient.said("first")).toBe("LOCK_TIMEOUT");
+  await queued(2);
+  other.tell("release");
+  expect(await patient.said("second")).toBe("granted");
+});
+
+it("ends although it holds a lock, waits for a lock of its own, or has given up waiting for another process", async () => {
   const other = asks("b", `{ ttl: "10m" }`);
   await other.said("holds");
   const worker = startWorker(`
     import { connect } from "${built.address("index")}";
     const locks = await connect("sqlite:${file.path}");
     await locks.acquire("a");
-    void locks.acquire("b");
-    console.log("waits");`);
-  await worker.said("waits");
+    void locks.acquire("a");
+    await locks.acquire("b", { wait: 100 }).catch(({ code }) => console.log("waited", code));`);
+  expect(await worker.said("waited")).toBe("LOCK_TIMEOUT");
   await expect(worker.said("never")).rejects.toThrow("ended");
+});
+
+it.runIf(isRoot)(
+  "is kept out of a lock by a process that sees another name of the same boot, as in a container",
+  async () => {
+    const holder = asks("a", `{ ttl: "10m" }`);
+    await holder.said("holds");
+    const name = join(file.folder, "boot_id");
+    writeFileSync(name, "11111111-2222-3333-4444-555555555555\n");
+    const script = `
+      import { connect } from "${built.address("index")}";
+      const locks = await connect("sqlite:${file.path}");
+      console.log(await locks.tryAcquire("a"));
+      await locks.close();`;
+    const mount = `mount --bind ${name} /proc/sys/kernel/random/boot_id &&`;
+    expect(apart(["--mount"], mount, script)).toBe("null");
+    await using locks = await connect(`sqlite:${file.path}`);
+    expect(await locks.tryAcquire("a")).toBeNull();
+  },
+);
+
+it.runIf(isRoot)("is not judged by the processes of another pid namespace whose /proc it sees", () => {
+  const script = `
+    import { isGone, nameOfThisProcess } from "${built.address("backends/sqlite/machine")}";
+    const [pid, start, ...rest] = nameOfThisProcess().split(".");
+    console.log(start, isGone([pid, "1", ...rest].join(".")), isGone(["zzzz", "1", ...rest].join(".")));`;
+  expect(apart(["--pid", "--fork"], "", script)).toBe("0 false true");
 });

@@ -102,6 +102,12 @@ describe("a file that cannot be used is refused", () => {
     expect(await refused(path)).toEqual(saying("LOCK_UNAVAILABLE", path, "ENOTDIR|EEXIST", "another path"));
   });
 
+  it("if its path is too long for SQLite, or has a NUL in it", async () => {
+    const long = join(file.folder, ...Array.from({ length: 9 }, () => "x".repeat(99)), "locks.db");
+    expect(await refused(long)).toEqual(saying("LOCK_UNAVAILABLE", long, "cannot be opened"));
+    expect(await refused(`${file.path}\0`)).toMatchObject({ name: "TypeError", code: "LOCK_INVALID" });
+  });
+
   it("if its directory may not be written", async () => {
     const closed = join(file.folder, "closed");
     mkdirSync(closed, { mode: 0o500 });
@@ -148,6 +154,13 @@ describe("a file that cannot be used is refused", () => {
     const error = await rejection(sqliteBackend({ path: file.path, driver: "better-sqlite3" }));
     expect(error).toEqual(saying("LOCK_UNSUPPORTED", "22.13", "npm install libsql"));
   });
+});
+
+it("works and closes where no socket can be made", async () => {
+  writeFileSync(`${file.path}-hubs`, "in the way");
+  const locks = await connect(`sqlite:${file.path}`);
+  expect(await locks.request("a", (lock) => lock.held)).toBe(true);
+  await locks.close();
 });
 
 it("the file, its log and its directory are for their user alone", async () => {

@@ -116,6 +116,16 @@ export function callbackCases(open: () => Promise<WebLocksStore>): void {
       await locks.request("a", { mode: "shared" }, (lock) => expect(lock.mode).toBe("shared"));
     });
 
+    onStore(
+      open,
+      "gets what calls itself a Lock, from what calls itself a LockManager",
+      async ({ locks }) => {
+        const named = (object: unknown): string => Object.prototype.toString.call(object);
+        expect(await locks.request("a", named)).toBe("[object Lock]");
+        expect(named(locks)).toBe("[object LockManager]");
+      },
+    );
+
     onStore(open, "gets a Lock of its own each time", async ({ locks }) => {
       const first = await locks.request("a", (lock) => lock);
       const second = await locks.request("a", (lock) => lock);

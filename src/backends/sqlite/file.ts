@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, realpathSync, statfsSync, s
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { invalid } from "../../core/errors.ts";
+import { invalid, type LockError } from "../../core/errors.ts";
 import { makeFolders } from "../../core/folders.ts";
 import type { Database, Driver } from "./driver.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
@@ -71,6 +71,7 @@ export function networkFileSystem(type: number): string | undefined {
 
 /** The one path of a file that may have several names; makes its directory and the file, for this user only. */
 export function prepareFile(path: string): string {
+  if (path.includes("\0")) throw invalid("the path of a SQLite file must not contain a NUL character");
   const given = resolve(path);
   try {
     makeFolders(dirname(given), 0o700);
@@ -132,11 +133,19 @@ export async function openFile(
         await sleep(Math.random() * 5);
         continue;
       }
-      if (!isBusy(error)) throw failureOf(error, path);
+      if (!isBusy(error)) throw db === undefined ? notOpened(error, path) : failureOf(error, path);
       const text = `the file ${path} is busy: others have been writing for ${patienceMs} ms; try again`;
       throw refusal("LOCK_UNAVAILABLE", text, error);
     }
   }
+}
+
+/** Nothing can have happened in a file that was not opened, whatever the library says about it. */
+function notOpened(error: unknown, path: string): LockError {
+  const failure = failureOf(error, path);
+  if (failure.code !== "LOCK_OUTCOME_UNKNOWN") return failure;
+  const todo = "check that its directory exists and can be written, and that the path is not too long";
+  return refusal("LOCK_UNAVAILABLE", `the file ${path} cannot be opened: ${todo}`, error);
 }
 
 function setUp(db: Database, path: string, machine: Machine): void {
@@ -198,8 +207,8 @@ function checkTables(db: Database, path: string): boolean {
 
 /**
  * Entries of an earlier run of the machine are dead. And a power cut may have lost the last commits, so seqs go on above
- * the ceiling. Where the system does not name its runs, a clock that went back shows a new one; one that is missed
- * leaves entries to their ttl at the worst, and seqs go on above the ceiling in any case.
+ * the ceiling. Where the system does not name its runs, to us or to who was here before, a clock that went back shows a
+ * new one; one that is missed leaves entries to their ttl at the worst, and seqs go on above the ceiling in any case.
  */
 function beginBoot(db: Database, machine: Machine): void {
   const { bootId } = machine;
@@ -207,7 +216,8 @@ function beginBoot(db: Database, machine: Machine): void {
     db.prepare<{ boot: string | null; clock: bigint }>("SELECT boot, clock FROM store").get() ?? {};
   if (bootId !== null && boot === bootId) return;
   const now = machine.nowUs();
-  if (bootId !== null || now < clock) db.exec("DELETE FROM entries WHERE queue <> ''; DELETE FROM evicted");
+  const isAnother = bootId !== null && boot !== null;
+  if (isAnother || now < clock) db.exec("DELETE FROM entries WHERE queue <> ''; DELETE FROM evicted");
   db.exec("UPDATE entries SET until = max(until, since) WHERE queue = '' AND seq = 0");
   db.prepare("UPDATE store SET boot = ?1, clock = ?2").run(bootId, now);
 }

@@ -85,12 +85,17 @@ export class Hub {
     socket.write(`${line}\n`, "latin1");
   }
 
-  /** Stays in touch with a process, so that its end is heard, until the function that this gives is called. */
+  /**
+   * Stays in touch with a process, so that its end is heard, until the function that this gives is called. That keeps our own
+   * process alive: somebody here waits for what another process will do.
+   */
   keep(process: string): () => void {
     const peer = this.#peers.get(process) ?? { users: 0, failures: 0, timer: null };
     this.#peers.set(process, peer);
     peer.users += 1;
-    if (!this.#opened.has(process) && peer.timer === null) this.#connect(process);
+    const socket = this.#opened.get(process);
+    if (socket !== undefined) socket.ref();
+    else if (peer.timer === null) this.#connect(process);
     let kept = true;
     return () => {
       if (!kept) return;
@@ -98,7 +103,9 @@ export class Hub {
       peer.users -= 1;
       if (peer.users > 0) return;
       if (peer.timer !== null) clearTimeout(peer.timer);
-      if (this.#peers.get(process) === peer) this.#peers.delete(process);
+      if (this.#peers.get(process) !== peer) return;
+      this.#peers.delete(process);
+      this.#opened.get(process)?.unref();
     };
   }
 
@@ -140,6 +147,7 @@ export class Hub {
     socket.write(`${this.name}\n`);
     this.#opened.set(process, socket);
     this.#serve(socket);
+    if (this.#peers.has(process)) socket.ref();
     socket.on("connect", () => {
       const peer = this.#peers.get(process);
       if (peer !== undefined) peer.failures = 0;
@@ -183,7 +191,6 @@ export class Hub {
         if (peer.users === 0 || this.#opened.has(process)) return;
         this.#connect(process);
       }, pauseMs);
-      peer.timer.unref();
     }
     this.#listener.onLost(process);
   }
@@ -258,5 +265,10 @@ function removeStale(folder: string): void {
 }
 
 function removeSocket(address: string): void {
-  if (process.platform !== "win32") rmSync(address, { force: true });
+  if (process.platform === "win32") return;
+  try {
+    rmSync(address, { force: true });
+  } catch {
+    // Where no socket could be made there is none, and one that stays behind is in nobody's way.
+  }
 }

@@ -52,6 +52,9 @@ export class Displaced extends Error {
 /** How many crowded queues are remembered at most. */
 const mostCrowded = 1_000;
 
+/** How old the moment of this boot in the file may be, in microseconds: it tells the next boot where that has no name. */
+const clockUs = 60_000_000;
+
 const endOfQueue = 2n ** 63n - 1n;
 
 /** The queues of a file, as one connection writes them. */
@@ -244,7 +247,7 @@ export class Ledger {
       nowUs,
     );
     forgetEvicted.run(nowUs);
-    if (this.#machine.bootId === null) setClock.run(nowUs);
+    setClock.run(nowUs, nowUs - clockUs);
   }
 
   #crowd(queue: string): void {

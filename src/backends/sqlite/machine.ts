@@ -28,7 +28,12 @@ export function thisMachine(): Machine {
 }
 
 function readBootId(): string | null {
-  if (process.platform === "linux") return readOrNull("/proc/sys/kernel/random/boot_id")?.trim() ?? null;
+  if (process.platform === "linux") {
+    const file = "/proc/sys/kernel/random/boot_id";
+    // Some containers (of systemd-nspawn and LXC) have a name of their own put over that of the boot, which they share with others.
+    if (readOrNull("/proc/self/mountinfo")?.includes(` ${file} `)) return null;
+    return readOrNull(file)?.trim() ?? null;
+  }
   if (process.platform !== "darwin") return null;
   try {
     return execFileSync("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { encoding: "utf8" }).trim();
@@ -84,12 +89,27 @@ function answers(pid: number): boolean {
 
 /** When a process was started, in clock ticks since the boot; "ended" if it waits to be reaped; null if it cannot be seen. */
 function startOf(pid: number): number | "ended" | null {
+  if (!seesOwnProcesses()) return null;
   // The name of the program stands in parentheses and may contain anything.
   const fields = readOrNull(`/proc/${pid}/stat`)
     ?.replace(/^.*\)\s/s, "")
     .split(" ");
   if (fields === undefined) return null;
   return fields[0] === "Z" || fields[0] === "X" ? "ended" : Number(fields[19]);
+}
+
+let ownProcesses: boolean | undefined;
+
+/** Whether /proc is that of our pid namespace: in another one the same pid is another process. */
+function seesOwnProcesses(): boolean {
+  if (ownProcesses === undefined) {
+    try {
+      ownProcesses = readlinkSync("/proc/self") === String(process.pid);
+    } catch {
+      ownProcesses = false;
+    }
+  }
+  return ownProcesses;
 }
 
 let namespaceSeen: number | undefined;

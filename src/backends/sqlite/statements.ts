@@ -142,7 +142,7 @@ export function prepare(db: Database): Statements {
     evict: db.prepare("INSERT OR REPLACE INTO evicted VALUES (?1, ?2)"),
     wasEvicted: db.prepare("SELECT 1 FROM evicted WHERE seq = ?1 AND until > ?2"),
     forgetEvicted: db.prepare("DELETE FROM evicted WHERE until <= ?1"),
-    setClock: db.prepare("UPDATE store SET clock = ?1"),
+    setClock: db.prepare("UPDATE store SET clock = ?1 WHERE clock <= ?2"),
   };
 }
 
