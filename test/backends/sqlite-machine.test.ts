@@ -1,6 +1,6 @@
 /** Which processes are gone, where the file is, and what is seen of it. */
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { linkSync, readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { defaultPath } from "../../src/backends/sqlite/file.ts";
@@ -117,6 +117,13 @@ describe("in a file", () => {
     const left = (await client.examine()).find(({ about }) => about === "entries left behind");
     expect(left).toMatchObject({ level: "warning", seen: expect.stringContaining("1 expired or of ended") });
     expect(left?.todo).toBeTypeOf("string");
+  });
+
+  it("an examination warns of a file that has another name: who uses that is not kept out", async () => {
+    await using client = closing(await sqliteBackend({ path: file.path }));
+    linkSync(file.path, `${file.path}-2`);
+    const found = (await client.examine()).filter(({ about }) => about === "file");
+    expect(found).toMatchObject([{ level: "warning", seen: expect.stringContaining("2 names") }]);
   });
 
   it("all clients of a process share one connection", async () => {

@@ -42,17 +42,20 @@ function library(driver: string, db: Database): Finding {
 }
 
 function file(path: string): readonly Finding[] {
-  const { size, mode, uid } = statSync(path);
+  const { size, mode, uid, nlink } = statSync(path);
+  const about = "file";
   const shown = `${path}, ${size} bytes, mode ${(mode & 0o777).toString(8).padStart(4, "0")}, user ${uid}`;
-  if (process.platform === "win32" || (mode & 0o077) === 0) return [ok("file", shown)];
-  return [
-    {
-      level: "warning",
-      about: "file",
-      seen: `${shown}: others than its owner may use it`,
-      todo: `chmod 600 ${path}, unless that is wanted`,
-    },
-  ];
+  const found: Finding[] = [];
+  if (process.platform !== "win32" && (mode & 0o077) !== 0) {
+    const todo = `chmod 600 ${path}, unless that is wanted`;
+    found.push({ level: "warning", about, seen: `${shown}: others than its owner may use it`, todo });
+  }
+  if (nlink > 1) {
+    // SQLite keeps its log under the name by which it opened the file.
+    const seen = `${shown}: it has ${nlink} names, and who opens it by another one is not kept out`;
+    found.push({ level: "warning", about, seen, todo: "make sure that all use the same name" });
+  }
+  return found.length > 0 ? found : [ok(about, shown)];
 }
 
 function fileSystem(path: string): Finding {
