@@ -31,6 +31,10 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
   if (!told.includes(null)) return renewals.map((_, index) => goneBy(store, owns[index], told[index]));
   const kept = await keepAll(store, new Set(owns.flatMap((own) => own?.lease ?? [])));
   const { found, term } = await lookAll(store, renewals, owns);
+  tellDisplaced(
+    store,
+    renewals.filter((_, index) => found[index] === undefined),
+  );
   const answers = renewals.map(async (renewal, index): Promise<Renewed> => {
     const kv = found[index];
     if (kv === undefined) return gone(store, renewal, owns[index]);
@@ -43,6 +47,13 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
   });
   const answered = await Promise.all(answers);
   return lengthen(store, renewals, answered, startedAt);
+}
+
+/** Those who wait join again in their order. */
+function tellDisplaced(store: EtcdStore, missing: readonly Renewal[]): void {
+  for (const { queue, seq } of missing.toSorted((one, other) => (one.seq < other.seq ? -1 : 1))) {
+    store.watchOn(queue)?.displaced(seq);
+  }
 }
 
 async function keepAll(store: EtcdStore, leases: ReadonlySet<Lease>): Promise<Map<Lease, Kept>> {

@@ -12,6 +12,7 @@ import { entryOf } from "./entry-text.ts";
 import { Guards } from "./guards.ts";
 import type { Layout } from "./layout.ts";
 import { type Lease, Leases, type OwnEntry } from "./lease.ts";
+import { Lines } from "./lines.ts";
 import { QueueWatch } from "./queue-watch.ts";
 import { removal } from "./steps.ts";
 
@@ -38,6 +39,7 @@ export class EtcdStore {
   readonly changes: Changes;
   readonly leases: Leases;
   readonly guards: Guards;
+  readonly lines: Lines = new Lines();
   readonly #own = new Map<string, OwnEntry>();
   readonly #byKey = new Map<string, OwnEntry>();
   /** The keys that appends under way want to put, and the ids of their entries. */
