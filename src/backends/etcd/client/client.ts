@@ -88,7 +88,7 @@ export class EtcdClient {
       const leftMs = deadlineMs - (performance.now() - startedAt);
       return method.response.decode(await session.call(method.path, message, headers, leftMs));
     } catch (error) {
-      this.#learnFrom(error, session);
+      this.#learnFrom(error, session, headers);
       throw error;
     }
   }
@@ -144,12 +144,13 @@ export class EtcdClient {
           session.stream("/etcdserverpb.Watch/Watch", headers, {
             message: (bytes) => listener.message(bytes),
             end: (error) => {
-              this.#learnFrom(error, session);
+              this.#learnFrom(error, session, headers);
               listener.end(error);
             },
           }),
-        () => {
+        (refusal) => {
           this.#watches = null;
+          this.#doubtToken(refusal, headers);
         },
       );
     } catch (error) {
@@ -250,14 +251,18 @@ export class EtcdClient {
   }
 
   /** After a failure the next call may do better elsewhere, or with another token. */
-  #learnFrom(error: unknown, session: Session): void {
+  #learnFrom(error: unknown, session: Session, headers: IncomingHttpHeaders): void {
     if (!(error instanceof EtcdError)) return;
-    if (tokenIsOld.test(error.message)) {
-      this.#token = null;
-      this.#headers = null;
-    }
+    this.#doubtToken(error.message, headers);
     const isStuck = error.status === status.deadlineExceeded || error.status === status.unavailable;
     if (isStuck && this.#session === session) session.retire();
+  }
+
+  /** Asks for another token if this one is refused, but once: what others sent with it is refused, too. */
+  #doubtToken(refusal: string, headers: IncomingHttpHeaders): void {
+    if (!tokenIsOld.test(refusal) || headers !== this.#headers) return;
+    this.#token = null;
+    this.#headers = null;
   }
 }
 
