@@ -250,4 +250,28 @@ describe("refusals", () => {
     expect(await as({ user: "root", password: "wrong" })).toMatchObject(refused(/check user and password/));
     expect(await as()).toMatchObject(refused(/give auth/));
   });
+
+  it("of clients that a cluster did not ask who they are, and now does, are heard once: they say it", async () => {
+    const [node] = await start(1);
+    if (node === undefined) throw new Error("no node");
+    await etcdctl(node, "user", "add", "root:secret");
+    await etcdctl(node, "user", "grant-role", "root", "root");
+    const auth = { user: "root", password: "secret" };
+    const [holder, waiter] = await Promise.all(
+      [0, 1].map(async () => {
+        const locks = await connect(etcdBackend({ endpoints: [node.endpoint], auth }));
+        managers.push(locks);
+        return locks;
+      }),
+    );
+    const held = await holder?.acquire("a", { ttl: 6_000 });
+    await waiter?.request("b", () => {});
+    await etcdctl(node, "auth", "enable");
+    const startedAt = performance.now();
+    const waits = waiter?.request("a", () => performance.now());
+    await sleep(3_000);
+    expect(held?.held).toBe(true);
+    expect(await held?.release()).toBe("released");
+    expect((await waits) ?? 0).toBeLessThan(startedAt + 4_000);
+  }, 20_000);
 });

@@ -40,8 +40,8 @@ export interface CallOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** Refusals by which a server says that it does not know our token any more. */
-const tokenIsOld = /invalid auth token|revision of auth store is old/;
+/** Refusals by which a server says that it does not know our token any more, or that it asks for one now and did not before. */
+const tokenIsOld = /invalid auth token|revision of auth store is old|user name is empty/;
 
 /** A client of one cluster. */
 export class EtcdClient {
@@ -67,6 +67,11 @@ export class EtcdClient {
 
   get endpoints(): readonly string[] {
     return this.#options.endpoints;
+  }
+
+  /** Whether a refusal is about our token, so that the next call, which gets another one, may do better. */
+  isForToken(refusal: string): boolean {
+    return this.#options.auth !== undefined && tokenIsOld.test(refusal);
   }
 
   /** Makes a call. Rejects with an EtcdError, which says whether the call may have been carried out. */
@@ -260,7 +265,7 @@ export class EtcdClient {
 
   /** Asks for another token if this one is refused, but once: what others sent with it is refused, too. */
   #doubtToken(refusal: string, headers: IncomingHttpHeaders): void {
-    if (!tokenIsOld.test(refusal) || headers !== this.#headers) return;
+    if (!this.isForToken(refusal) || headers !== this.#headers) return;
     this.#token = null;
     this.#headers = null;
   }
