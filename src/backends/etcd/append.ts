@@ -223,7 +223,7 @@ async function find(
   const answer = await store.calls.read(
     "a look at a queue",
     methods.transact,
-    steps.findRequest(store.layout, queue, asked, Buffer.from(key), seq),
+    steps.findRequest(store.layout, queue, asked, key, seq),
   );
   if (!answer.succeeded) {
     store.forget(own);
@@ -248,7 +248,7 @@ async function stands(
   const answer = await store.calls.read(
     "a look at a queue",
     methods.transact,
-    steps.findRequest(store.layout, queue, asked, Buffer.from(key), seq),
+    steps.findRequest(store.layout, queue, asked, key, seq),
   );
   if (!answer.succeeded) return "again";
   const ahead = steps.aheadInMiddle(answer.responses, store.show(queue));

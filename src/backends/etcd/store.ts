@@ -120,7 +120,7 @@ export class EtcdStore {
     const due = await Promise.all(entries.map((own) => this.#standing(own)));
     await this.transactAll(
       "taking out what has expired",
-      due.flatMap((kv) => (kv === undefined ? [] : [removal(Buffer.from(kv.key), kv.createRevision)])),
+      due.flatMap((kv) => (kv === undefined ? [] : [removal(kv.key, kv.createRevision)])),
       "write",
     );
     for (const own of entries) {
@@ -136,9 +136,9 @@ export class EtcdStore {
     id,
     key,
     seq,
-  }: OwnEntry): Promise<Pick<KeyValue, "key" | "createRevision"> | undefined> {
-    if (seq !== null) return { key: Buffer.from(key), createRevision: seq };
-    const { kvs } = await this.calls.read("a look at an entry", methods.range, { key: Buffer.from(key) });
+  }: OwnEntry): Promise<{ readonly key: Uint8Array | string; readonly createRevision: bigint } | undefined> {
+    if (seq !== null) return { key, createRevision: seq };
+    const { kvs } = await this.calls.read("a look at an entry", methods.range, { key });
     const show = this.show(queue);
     return kvs.find((kv) => show(kv).id === id);
   }
