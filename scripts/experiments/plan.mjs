@@ -132,7 +132,7 @@ export const experiments = [
     question:
       "The leader is stopped for longer than the ttl while C1 holds and C2 waits; then both write, C1 only if its library says that it holds.",
     expected:
-      "Losses are told. When it goes on, this leader may end leases that are alive (etcd issue 15247, fixed in 3.4.31).",
+      "Losses are told. When it goes on, this leader may end leases that are alive (etcd issue 15247; 3.4.31 mends it for a leader whose disk was stuck).",
     parts: ["etcd"],
     run: e4,
   },

@@ -125,7 +125,10 @@ describe("cost", () => {
 
   it("keys are used again: a lock that is taken often does not leave more and more of them in the history", async () => {
     const locks = await manager();
-    for (let turn = 0; turn < 150; turn++) await locks.request("hot", () => {});
+    for (let turn = 0; turn < 75; turn++) await locks.request("hot", () => {});
+    // Ids look different from the thousandth on.
+    await Promise.all(Array.from({ length: 1_000 }, (_, turn) => locks.request(`cold ${turn}`, () => {})));
+    for (let turn = 0; turn < 75; turn++) await locks.request("hot", () => {});
     expect((await everUsed("d/hot/")).size).toBe(64);
   });
 

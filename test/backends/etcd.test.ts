@@ -1,11 +1,9 @@
-/** The etcd backend against the contract and the Web Locks suite, on one node. */
+/** The etcd backend against the contract, on one node. */
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { EtcdNode } from "../../scripts/lib/for-tests.mjs";
-import { connect } from "../../src/connect.ts";
 import { backendContract } from "../../src/testing/index.ts";
 import { startOne } from "../helpers/etcd.ts";
 import { etcdStore } from "../helpers/etcd-store.ts";
-import { webLocksSuite } from "../web-locks/suite.ts";
 
 const given = process.env["HOLDFAST_TEST_ETCD_URL"];
 let node: EtcdNode | undefined;
@@ -30,9 +28,4 @@ backendContract({
   patienceMs: 8_000,
   interleavings: 60,
   cancellations: 150,
-});
-
-webLocksSuite("etcd", async () => {
-  const store = await etcdStore(endpoints);
-  return { client: async () => connect(await store.client()), close: () => store.close() };
 });

@@ -231,6 +231,12 @@ describe("bytes", () => {
     expect(kv.putRequest.decode(known)).toMatchObject({ lease: 300n, prevKv: true, ignoreValue: false });
   });
 
+  it("may be given as text", () => {
+    const given = { key: "é/\u{1F600}", value: "" };
+    const asBytes = { key: Buffer.from(given.key), value: Buffer.alloc(0) };
+    expect(kv.putRequest.encode(given)).toEqual(kv.putRequest.encode(asBytes));
+  });
+
   it("of fields that nobody knows are passed over", () => {
     // Fields 100 to 103: a number, eight bytes, a block, four bytes.
     const unknown = Buffer.from("a006ac02a9060102030405060708b206020102bd0601020304", "hex");

@@ -139,6 +139,25 @@ describe("a cluster that asks who one is", () => {
     await client.close();
   });
 
+  it("lets a client watch again whose token it has forgotten, though an earlier watch goes on", async () => {
+    const client = new EtcdClient(as("root", "secret"));
+    const begin = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        client
+          .watch(
+            { key },
+            { created: () => resolve("created"), events() {}, ended: ({ reason }) => resolve(reason) },
+          )
+          .catch(reject);
+      });
+    expect(await begin()).toBe("created");
+    await etcdctl(node, "--user=root:secret", "auth", "disable");
+    await etcdctl(node, "auth", "enable");
+    const outcomes = [await begin(), await begin()];
+    expect(outcomes).toEqual([expect.stringMatching(/permission denied|invalid auth token/), "created"]);
+    await client.close();
+  });
+
   it("that stops asking takes those who give a password all the same", async () => {
     await etcdctl(node, "--user=root:secret", "auth", "disable");
     expect(await ask(as("root", "secret"))).toMatchObject(answered);

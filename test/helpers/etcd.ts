@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { type EtcdNode, type EtcdOptions, startEtcd } from "../../scripts/lib/for-tests.mjs";
 import type { Violation } from "../../src/verify/index.ts";
 import type { Certificates } from "./certificates.ts";
+import type { EndedWithLease } from "./etcd-ended.ts";
 
 const execute = promisify(execFile);
 
@@ -39,13 +40,20 @@ const staleRevokes = 7_000_000_000n;
 
 /**
  * Whether this is what etcd does by itself, without any lock (docs/backends/etcd.md): a leader that was out of touch for
- * longer than a ttl ends leases when it is back that the next leader has prolonged, and the next in line is granted.
+ * longer than a ttl ends leases when it is back that the next leader has prolonged, and the next in line is granted. Two
+ * have held, one after the other, soon after that; and the key of the first has ended with its lease.
  */
-export function isByStaleLeader({ invariant, events }: Violation, backAt: readonly bigint[]): boolean {
-  const granted = events.filter(({ f }) => f === "acquire").map(({ t }) => t);
-  const last = granted.reduce((latest, t) => (t > latest ? t : latest), 0n);
-  const isSoon = backAt.some((t) => last > t && last - t < staleRevokes);
-  return (invariant === "M1" || invariant === "M6") && isSoon;
+export function isByStaleLeader(
+  { invariant, events }: Violation,
+  backAt: readonly bigint[],
+  ended: EndedWithLease,
+): boolean {
+  const [first, second, ...others] = events
+    .filter(({ f, type }) => f === "acquire" && type === "ok")
+    .toSorted((one, other) => ((one.token ?? 0n) < (other.token ?? 0n) ? -1 : 1));
+  if (first === undefined || second === undefined || others.length > 0) return false;
+  const isSoon = backAt.some((t) => second.t > t && second.t - t < staleRevokes);
+  return (invariant === "M1" || invariant === "M6") && isSoon && ended.has(first.token ?? 0n);
 }
 
 /** What etcd needs to serve with certificates; with `mutual` it asks clients for theirs. */

@@ -9,6 +9,7 @@ import type { TxnRequest, TxnResponse } from "./client/messages/txn.ts";
 import * as methods from "./client/methods.ts";
 import { textOf } from "./entry-text.ts";
 import type { Lease, OwnEntry } from "./lease.ts";
+import { afterThoseAhead } from "./lines.ts";
 import { takeOut } from "./removal.ts";
 import * as steps from "./steps.ts";
 import { type EtcdStore, shown } from "./store.ts";
@@ -29,12 +30,17 @@ export async function append(store: EtcdStore, queue: string, asked: NewEntry): 
   for (;;) {
     const startedAt = store.clock.recent();
     const known = store.own(queue, asked.id);
-    if (known !== undefined) {
-      if (known.until <= store.clock.now()) await store.expire([known]);
-      const found = await find(store, known, asked, startedAt);
-      if (found !== null) return unlessBlocked(store, queue, asked, found);
+    const looked = known?.seq == null ? null : store.lines.looks(queue, known.seq);
+    let joining: Promise<Said>;
+    try {
+      const found = known === undefined ? null : await find(store, known, asked, startedAt);
+      if (found !== null) return await unlessBlocked(store, queue, asked, found);
+      if (known?.seq != null) await afterThoseAhead(store, queue, known.seq);
+      joining = store.lines.inTurn(queue, () => join(store, queue, asked, taken, startedAt));
+    } finally {
+      looked?.();
     }
-    const said = await join(store, queue, asked, taken, startedAt);
+    const said = await joining;
     if (said !== "again") return said;
   }
 }
@@ -212,11 +218,12 @@ async function find(
   startedAt: number,
 ): Promise<Snapshot | null> {
   const { queue, key, seq } = own;
+  if (own.until <= store.clock.now()) await store.expire([own]);
   if (seq === null) return null;
   const answer = await store.calls.read(
     "a look at a queue",
     methods.transact,
-    steps.findRequest(store.layout, queue, asked, Buffer.from(key), seq),
+    steps.findRequest(store.layout, queue, asked, key, seq),
   );
   if (!answer.succeeded) {
     store.forget(own);
@@ -241,7 +248,7 @@ async function stands(
   const answer = await store.calls.read(
     "a look at a queue",
     methods.transact,
-    steps.findRequest(store.layout, queue, asked, Buffer.from(key), seq),
+    steps.findRequest(store.layout, queue, asked, key, seq),
   );
   if (!answer.succeeded) return "again";
   const ahead = steps.aheadInMiddle(answer.responses, store.show(queue));

@@ -106,9 +106,7 @@ export class EtcdBackend implements Backend, Browsable, Examinable {
   async #isThere(queue: string, { id, seq }: Entry): Promise<boolean> {
     const own = this.#store.own(queue, id);
     const range =
-      own?.seq === seq
-        ? { key: Buffer.from(own.key) }
-        : createdExactlyAt(this.#store.layout.entries(queue), seq);
+      own?.seq === seq ? { key: own.key } : createdExactlyAt(this.#store.layout.entries(queue), seq);
     const { calls } = this.#store;
     const answer = await calls
       .read("a look at an entry", methods.range, { ...range, keysOnly: true })

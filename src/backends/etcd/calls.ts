@@ -44,6 +44,10 @@ export class Calls {
     return this.#make(what, method, request, undefined, false);
   }
 
+  #mayPass(failure: EtcdError): boolean {
+    return isPassing(failure) || this.client.isForToken(failure.message);
+  }
+
   /** Calls that are under way reject, and none is made any more. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -65,7 +69,7 @@ export class Calls {
         if (this.#closed) throw closedError(error);
         const failure = error instanceof EtcdError ? error : null;
         const harmless = repeatable || failure?.notDone === true;
-        const again = harmless && failure !== null && isPassing(failure);
+        const again = harmless && failure !== null && this.#mayPass(failure);
         if (!again || this.#clock.now() + pauseMs > until) throw asLockError(what, error, harmless);
       }
       await new Promise<void>((resolve) => {
@@ -93,10 +97,10 @@ export function isRefused(error: unknown): boolean {
   return failure?.notDone === true && !isPassing(failure);
 }
 
-/** Whether a failure may pass by itself: a server that is away, without a leader, overloaded, or that wants a new token. */
+/** Whether a failure may pass by itself: a server that is away, without a leader or overloaded. */
 function isPassing({ status: code, message }: EtcdError): boolean {
   if (code === status.unavailable || code === status.deadlineExceeded) return true;
-  return /too many requests|invalid auth token|auth store is old/.test(message);
+  return /too many requests/.test(message);
 }
 
 /** `harmless`: it surely was not carried out, or it does not matter. */

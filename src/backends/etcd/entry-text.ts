@@ -24,16 +24,16 @@ const foreignLifeMs = 10_000;
 const unknownOwner: Owner = { client: "", host: "", pid: 0, label: "another program" };
 
 /** The value for a new entry. */
-export function textOf(entry: NewEntry, wallMs: number): Buffer {
+export function textOf(entry: NewEntry, wallMs: number): string {
   const { id, owner, ttlMs, weight, permits, metadata } = entry;
   const said: Said = { id, owner, ttlMs, weight, permits, metadata, at: Math.floor(wallMs) };
-  return Buffer.from(JSON.stringify(said));
+  return JSON.stringify(said);
 }
 
 /** The value of an entry that is about to be evicted: says so, and nothing else than before. Null for a foreign one. */
-export function evictedText(value: Uint8Array): Buffer | null {
+export function evictedText(value: Uint8Array): string | null {
   const said = read(value);
-  return said === null ? null : Buffer.from(JSON.stringify({ ...said, evicted: true } satisfies Said));
+  return said === null ? null : JSON.stringify({ ...said, evicted: true } satisfies Said);
 }
 
 /** Whether the last value of a key says that it was to be evicted. */

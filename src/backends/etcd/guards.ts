@@ -73,7 +73,7 @@ export class Guards {
     if (own.seq === null) return;
     this.#standing.set(own, null);
     const request = {
-      key: Buffer.from(own.key),
+      key: own.key,
       startRevision: this.#unseen.has(own) ? 0n : own.seq + 1n,
       filters: [watchFilter.noPut],
       prevKv: true,

@@ -60,11 +60,11 @@ export class Layout {
   keys(queue: string, id: string, mode: EntryMode): readonly string[] {
     const start = this.prefix(queue) + (mode === "read" ? readerMark : "");
     const own = start + escapeId(id);
-    // Ids end with a number that counts up.
-    const dot = id.lastIndexOf(".");
-    const number = Number(id.slice(dot + 1));
-    if (dot < 0 || !Number.isSafeInteger(number)) return [own];
-    const client = start + escapeId(id.slice(0, dot));
+    // Ids end with a number that counts up; from a thousand on, "1-0" stands for it.
+    const [, by, thousands = "0", rest] = /^(.*)\.(?:(\d+)-)?(\d+)$/s.exec(id) ?? [];
+    const number = Number(thousands) * 1_000 + Number(rest);
+    if (by === undefined || !Number.isSafeInteger(number)) return [own];
+    const client = start + escapeId(by);
     return [...shares.map((share) => `${client}:${share}:${number % share}`), own];
   }
 

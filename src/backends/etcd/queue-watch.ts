@@ -100,6 +100,18 @@ export class QueueWatch {
     return other === undefined ? heir : undefined;
   }
 
+  /** Those who wait ahead of an entry and have not been told that they are gone, first to last. */
+  aheadOf(seq: bigint): readonly Waiter[] {
+    return inTheirOrder([...this.#bySelf.values()].filter(({ self }) => self.seq < seq));
+  }
+
+  /** Whoever waits with this entry is told that it is gone. */
+  displaced(seq: bigint): void {
+    const waiter = this.#bySelf.get(seq);
+    this.#bySelf.delete(seq);
+    waiter?.gone();
+  }
+
   /** This client is about to take an entry out, and will say when it has: what the store tells of it can wait. */
   leaving(seq: bigint): void {
     this.#leaving.add(seq);
@@ -176,7 +188,7 @@ export class QueueWatch {
       const early = this.#early.filter(({ kv }) => (kv?.modRevision ?? 0n) > this.#revision);
       this.#early = [];
       this.#follow(early, this.#revision);
-      for (const waiter of this.#waiters) this.#check(waiter);
+      for (const waiter of inTheirOrder([...this.#waiters])) this.#check(waiter);
     } catch {
       if (current()) this.#again();
     }
@@ -228,15 +240,16 @@ export class QueueWatch {
 
   #tellOf(seq: bigint, heir?: Waiter): void {
     // Whoever was displaced hears of it before the next in line, and joins again before it.
-    this.#bySelf.get(seq)?.gone();
+    this.displaced(seq);
     for (const waiter of this.#byTarget.get(seq) ?? []) waiter.tell(this.#fresh(waiter), waiter === heir);
     for (const waiter of this.#forRoom) this.#checkRoom(waiter);
   }
 
-  /** Tells a waiter whose target has left: it is not there, although all up to its creation is known. */
+  /** Tells a waiter whose target has left, or who has itself: it is not there, although all up to its creation is known. */
   #check(waiter: Waiter): void {
-    const { target } = waiter;
-    if (target === null) this.#checkRoom(waiter);
+    const { target, self } = waiter;
+    if (this.#revision > self.seq && this.#entries?.has(self.seq) === false) this.displaced(self.seq);
+    else if (target === null) this.#checkRoom(waiter);
     else if (this.#revision >= target && this.#entries?.has(target) === false) {
       waiter.tell(this.#fresh(waiter));
     }
@@ -265,6 +278,10 @@ export class QueueWatch {
     }
     return undefined;
   }
+}
+
+function inTheirOrder(waiters: readonly Waiter[]): readonly Waiter[] {
+  return waiters.toSorted((one, other) => (one.self.seq < other.self.seq ? -1 : 1));
 }
 
 function textOf(key: Uint8Array): string {

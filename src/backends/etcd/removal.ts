@@ -21,14 +21,14 @@ export async function takeOut(
   const watch = store.watchOn(queue);
   const heir = watch?.heirOf(own.seq);
   const heirKey = heir && store.own(queue, heir.self.id)?.key;
-  const key = Buffer.from(own.key);
+  const { key } = own;
   // Whoever is next in this client need not ask whether its own entry is there: it is seen in the same moment.
   const success = heirKey === undefined ? [deletion(key)] : [deletion(key), sight(heirKey)];
   watch?.leaving(own.seq);
   store.guards.remove(own);
   try {
     const request = { compare: [steps.createdAt(key, own.seq)], success };
-    const answer = await store.changes.send({ what: "a removal", key: own.key, joins: null, request });
+    const answer = await store.changes.send({ what: "a removal", key, joins: null, request });
     const seen = answer.responses[1]?.range?.kvs[0];
     store.forget(own);
     watch?.left(own.seq, seen !== undefined && seen.createRevision === heir?.self.seq ? heir : undefined);
@@ -49,7 +49,7 @@ async function takeOutUnknown(
 ): Promise<boolean> {
   const kv = await look(store, queue, id, seq);
   if (kv === undefined) return false;
-  const success = [steps.removal(Buffer.from(kv.key), kv.createRevision)];
+  const success = [steps.removal(kv.key, kv.createRevision)];
   const { responses } = await store.calls.write("a removal", methods.transact, { success });
   return steps.removed(responses) > 0;
 }
@@ -66,7 +66,8 @@ export async function evict(
 ): Promise<boolean> {
   const kv = await look(store, queue, id, seq);
   if (kv === undefined) return false;
-  const [key, value] = [Buffer.from(kv.key), evictedText(kv.value)];
+  const { key } = kv;
+  const value = evictedText(kv.value);
   if (value !== null) {
     const mark = { put: { key, value, ignoreLease: true } };
     const compare = [steps.createdAt(key, kv.createRevision)];
@@ -99,10 +100,10 @@ async function look(
   return kvs.find((kv) => show(kv).id === id);
 }
 
-function deletion(key: Buffer): { deleteRange: { key: Buffer } } {
+function deletion<Key extends Uint8Array | string>(key: Key): { deleteRange: { key: Key } } {
   return { deleteRange: { key } };
 }
 
-function sight(key: string): { range: { key: Buffer; keysOnly: true } } {
-  return { range: { key: Buffer.from(key), keysOnly: true } };
+function sight(key: string): { range: { key: string; keysOnly: true } } {
+  return { range: { key, keysOnly: true } };
 }

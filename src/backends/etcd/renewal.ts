@@ -3,10 +3,9 @@ import type { Renewal, Renewed } from "../../core/backend.ts";
 import type { Init } from "./client/codec.ts";
 import type { KeyValue } from "./client/messages/kv.ts";
 import type { RequestOp } from "./client/messages/txn.ts";
-import { eventType } from "./client/messages/watch.ts";
+import { eventType, type WatchCreateRequest } from "./client/messages/watch.ts";
 import * as methods from "./client/methods.ts";
 import { saysEvicted } from "./entry-text.ts";
-import type { KeyRange } from "./layout.ts";
 import type { Lease, OwnEntry } from "./lease.ts";
 import { createdAt, createdExactlyAt } from "./steps.ts";
 import { type EtcdStore, leftOf } from "./store.ts";
@@ -31,6 +30,10 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
   if (!told.includes(null)) return renewals.map((_, index) => goneBy(store, owns[index], told[index]));
   const kept = await keepAll(store, new Set(owns.flatMap((own) => own?.lease ?? [])));
   const { found, term } = await lookAll(store, renewals, owns);
+  tellDisplaced(
+    store,
+    renewals.filter((_, index) => found[index] === undefined),
+  );
   const answers = renewals.map(async (renewal, index): Promise<Renewed> => {
     const kv = found[index];
     if (kv === undefined) return gone(store, renewal, owns[index]);
@@ -43,6 +46,13 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
   });
   const answered = await Promise.all(answers);
   return lengthen(store, renewals, answered, startedAt);
+}
+
+/** Those who wait join again in their order. */
+function tellDisplaced(store: EtcdStore, missing: readonly Renewal[]): void {
+  for (const { queue, seq } of missing.toSorted((one, other) => (one.seq < other.seq ? -1 : 1))) {
+    store.watchOn(queue)?.displaced(seq);
+  }
 }
 
 async function keepAll(store: EtcdStore, leases: ReadonlySet<Lease>): Promise<Map<Lease, Kept>> {
@@ -72,8 +82,8 @@ async function lookAll(
   return { found, term };
 }
 
-function keyOf({ key }: OwnEntry): { readonly key: Buffer } {
-  return { key: Buffer.from(key) };
+function keyOf({ key }: OwnEntry): { readonly key: string } {
+  return { key };
 }
 
 /** An entry of another client, or of an earlier life of this one, is from now on one of ours. */
@@ -98,7 +108,7 @@ async function gone(store: EtcdStore, renewal: Renewal, own: OwnEntry | undefine
 }
 
 /** Whether the entry that was created at this revision was marked before it was deleted, as far as the history goes back. */
-function wasEvicted(store: EtcdStore, range: Partial<KeyRange>, seq: bigint): Promise<boolean> {
+function wasEvicted(store: EtcdStore, range: Init<WatchCreateRequest>, seq: bigint): Promise<boolean> {
   return new Promise((resolve) => {
     const answer = (evicted: boolean): void => {
       timer.cancel();
@@ -141,7 +151,7 @@ async function lengthen(
   const moves = movers.map(async ({ index, own, seq, ttlMs }) => {
     const lease = await store.leases.forTtl(ttlMs);
     await store.leases.freshen(lease);
-    const key = Buffer.from(own.key);
+    const { key } = own;
     const { succeeded } = await store.calls.write("a move to another lease", methods.transact, {
       compare: [createdAt(key, seq)],
       success: [{ put: { key, ignoreValue: true, lease: lease.id } }],

@@ -16,7 +16,11 @@ import type { KeyRange, Layout } from "./layout.ts";
 const mostCounted = 1_000n;
 
 /** The key was created at this revision; at 0n: it does not exist, nor does any key in a range. */
-export function createdAt(key: Buffer, createRevision: bigint, rangeEnd?: Buffer): Init<Compare> {
+export function createdAt(
+  key: Uint8Array | string,
+  createRevision: bigint,
+  rangeEnd?: Uint8Array,
+): Init<Compare> {
   return { target: compareTarget.create, key, createRevision, rangeEnd };
 }
 
@@ -40,12 +44,12 @@ export interface Choice {
 }
 
 function asExpected({ expected }: Choice): Init<Compare>[] {
-  return Array.from(expected, ([key, createRevision]) => createdAt(Buffer.from(key), createRevision));
+  return Array.from(expected, ([key, createRevision]) => createdAt(key, createRevision));
 }
 
 /** What is at the keys that an entry may have. */
 export function sights({ expected }: Choice): Init<RequestOp>[] {
-  return Array.from(expected.keys(), (key) => ({ range: { key: Buffer.from(key) } }));
+  return Array.from(expected.keys(), (key) => ({ range: { key } }));
 }
 
 /** Put the entry if its keys are as expected, and look at what is ahead; else say what is there, if nobody may be ahead. */
@@ -54,7 +58,7 @@ export function putRequest(
   queue: string,
   asked: NewEntry,
   choice: Choice,
-  value: Buffer,
+  value: string,
   lease: bigint,
 ): Init<TxnRequest> {
   const compare = asExpected(choice);
@@ -73,7 +77,7 @@ export function putRequest(
   }
   return {
     compare,
-    success: [...looks, { put: { key: Buffer.from(choice.key), value, lease } }],
+    success: [...looks, { put: { key: choice.key, value, lease } }],
     // Whoever waits fails so seldom that it asks then.
     failure: asked.onlyIfGranted === true ? sights(choice) : [],
   };
@@ -84,14 +88,14 @@ export function putBehind(
   range: KeyRange,
   revision: bigint,
   choice: Choice,
-  value: Buffer,
+  value: string,
   lease: bigint,
 ): Init<TxnRequest> {
   // Every key there is older than the next revision.
   const { target, result } = { target: compareTarget.create, result: compareResult.less };
   return {
     compare: [...asExpected(choice), { ...range, target, result, createRevision: revision + 1n }],
-    success: [{ put: { key: Buffer.from(choice.key), value, lease } }],
+    success: [{ put: { key: choice.key, value, lease } }],
     failure: sights(choice),
   };
 }
@@ -101,7 +105,7 @@ export function findRequest(
   layout: Layout,
   queue: string,
   asked: NewEntry,
-  key: Buffer,
+  key: Uint8Array | string,
   seq: bigint,
 ): Init<TxnRequest> {
   const maxCreateRevision = seq - 1n;
@@ -118,7 +122,7 @@ export function findRequest(
 }
 
 /** Take out an entry, if it is the one that is meant. */
-export function removal(key: Buffer, seq: bigint): Init<RequestOp> {
+export function removal(key: Uint8Array | string, seq: bigint): Init<RequestOp> {
   return { txn: { compare: [createdAt(key, seq)], success: [{ deleteRange: { key } }] } };
 }
 

@@ -12,6 +12,7 @@ import { entryOf } from "./entry-text.ts";
 import { Guards } from "./guards.ts";
 import type { Layout } from "./layout.ts";
 import { type Lease, Leases, type OwnEntry } from "./lease.ts";
+import { Lines } from "./lines.ts";
 import { QueueWatch } from "./queue-watch.ts";
 import { removal } from "./steps.ts";
 
@@ -38,6 +39,7 @@ export class EtcdStore {
   readonly changes: Changes;
   readonly leases: Leases;
   readonly guards: Guards;
+  readonly lines: Lines = new Lines();
   readonly #own = new Map<string, OwnEntry>();
   readonly #byKey = new Map<string, OwnEntry>();
   /** The keys that appends under way want to put, and the ids of their entries. */
@@ -118,7 +120,7 @@ export class EtcdStore {
     const due = await Promise.all(entries.map((own) => this.#standing(own)));
     await this.transactAll(
       "taking out what has expired",
-      due.flatMap((kv) => (kv === undefined ? [] : [removal(Buffer.from(kv.key), kv.createRevision)])),
+      due.flatMap((kv) => (kv === undefined ? [] : [removal(kv.key, kv.createRevision)])),
       "write",
     );
     for (const own of entries) {
@@ -134,9 +136,9 @@ export class EtcdStore {
     id,
     key,
     seq,
-  }: OwnEntry): Promise<Pick<KeyValue, "key" | "createRevision"> | undefined> {
-    if (seq !== null) return { key: Buffer.from(key), createRevision: seq };
-    const { kvs } = await this.calls.read("a look at an entry", methods.range, { key: Buffer.from(key) });
+  }: OwnEntry): Promise<{ readonly key: Uint8Array | string; readonly createRevision: bigint } | undefined> {
+    if (seq !== null) return { key, createRevision: seq };
+    const { kvs } = await this.calls.read("a look at an entry", methods.range, { key });
     const show = this.show(queue);
     return kvs.find((kv) => show(kv).id === id);
   }

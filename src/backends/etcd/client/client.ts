@@ -40,8 +40,8 @@ export interface CallOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** Refusals by which a server says that it does not know our token any more. */
-const tokenIsOld = /invalid auth token|revision of auth store is old/;
+/** Refusals by which a server says that it does not know our token any more, or that it asks for one now and did not before. */
+const tokenIsOld = /invalid auth token|revision of auth store is old|user name is empty/;
 
 /** A client of one cluster. */
 export class EtcdClient {
@@ -69,6 +69,11 @@ export class EtcdClient {
     return this.#options.endpoints;
   }
 
+  /** Whether a refusal is about our token, so that the next call, which gets another one, may do better. */
+  isForToken(refusal: string): boolean {
+    return this.#options.auth !== undefined && tokenIsOld.test(refusal);
+  }
+
   /** Makes a call. Rejects with an EtcdError, which says whether the call may have been carried out. */
   async call<Request, Response>(
     method: methods.Method<Request, Response>,
@@ -88,7 +93,7 @@ export class EtcdClient {
       const leftMs = deadlineMs - (performance.now() - startedAt);
       return method.response.decode(await session.call(method.path, message, headers, leftMs));
     } catch (error) {
-      this.#learnFrom(error, session);
+      this.#learnFrom(error, session, headers);
       throw error;
     }
   }
@@ -144,12 +149,13 @@ export class EtcdClient {
           session.stream("/etcdserverpb.Watch/Watch", headers, {
             message: (bytes) => listener.message(bytes),
             end: (error) => {
-              this.#learnFrom(error, session);
+              this.#learnFrom(error, session, headers);
               listener.end(error);
             },
           }),
-        () => {
+        (refusal) => {
           this.#watches = null;
+          this.#doubtToken(refusal, headers);
         },
       );
     } catch (error) {
@@ -250,14 +256,18 @@ export class EtcdClient {
   }
 
   /** After a failure the next call may do better elsewhere, or with another token. */
-  #learnFrom(error: unknown, session: Session): void {
+  #learnFrom(error: unknown, session: Session, headers: IncomingHttpHeaders): void {
     if (!(error instanceof EtcdError)) return;
-    if (tokenIsOld.test(error.message)) {
-      this.#token = null;
-      this.#headers = null;
-    }
+    this.#doubtToken(error.message, headers);
     const isStuck = error.status === status.deadlineExceeded || error.status === status.unavailable;
     if (isStuck && this.#session === session) session.retire();
+  }
+
+  /** Asks for another token if this one is refused, but once: what others sent with it is refused, too. */
+  #doubtToken(refusal: string, headers: IncomingHttpHeaders): void {
+    if (!this.isForToken(refusal) || headers !== this.#headers) return;
+    this.#token = null;
+    this.#headers = null;
   }
 }
 

@@ -6,12 +6,12 @@ import { Reader, wireType, Writer } from "./wire.ts";
 
 type Scalar = bigint | number | boolean | string | Uint8Array;
 
-/** What may be given for a message: what is left out has its default, as in proto3. */
+/** What may be given for a message: what is left out has its default, as in proto3; for bytes, text in UTF-8 will do. */
 export type Init<T> = T extends Scalar | undefined
   ? T
   : T extends readonly (infer Item)[]
     ? readonly Init<Item>[]
-    : { readonly [Key in keyof T]?: Init<T[Key]> | undefined };
+    : { readonly [Key in keyof T]?: Init<T[Key]> | (T[Key] extends Uint8Array ? string : never) | undefined };
 
 /** Writes and reads one kind of message. */
 export interface Codec<T> {
@@ -82,7 +82,8 @@ export const flag: Kind<boolean> = {
 export const bytes: Kind<Uint8Array> = {
   type: wireType.bytes,
   missing: Buffer.alloc(0),
-  write: (writer, value) => writer.block(value),
+  write: (writer, value: Uint8Array | string) =>
+    typeof value === "string" ? writer.text(value) : writer.block(value),
   read: (reader) => reader.block(),
 };
 
@@ -152,7 +153,7 @@ function isWhole<T extends object>(values: object, fields: FieldsOf<T>): values 
 }
 
 function isMissing({ kind }: Field, value: unknown): boolean {
-  return value === kind.missing || (value instanceof Uint8Array && value.length === 0);
+  return value === kind.missing || value === "" || (value instanceof Uint8Array && value.length === 0);
 }
 
 function writeField(writer: Writer, { number, kind }: Field, value: unknown): void {

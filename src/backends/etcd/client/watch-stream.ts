@@ -57,14 +57,18 @@ class Watcher implements Watch {
 /** A stream with watches on it. */
 export class WatchStream {
   readonly #stream: Stream;
-  readonly #onEnd: () => void;
+  readonly #onEnd: (refusal: string) => void;
   readonly #byId = new Map<bigint, Watcher>();
   /** Watches are created in the order in which they were asked for. */
   readonly #asked: Watcher[] = [];
   #over = false;
+  #full = false;
 
-  /** `open` gets the listener of a new stream; `onEnd` is called when the stream takes no more watches. */
-  constructor(open: (listener: StreamListener) => Stream, onEnd: () => void) {
+  /**
+   * `open` gets the listener of a new stream; `onEnd` is called once, when the stream takes no more watches, with what the
+   * server said if it has refused one.
+   */
+  constructor(open: (listener: StreamListener) => Stream, onEnd: (refusal: string) => void) {
     this.#onEnd = onEnd;
     this.#stream = open({
       message: (bytes) => this.#receive(watchResponse.decode(bytes)),
@@ -74,7 +78,7 @@ export class WatchStream {
 
   /** Whether it takes new watches. */
   get open(): boolean {
-    return !this.#over;
+    return !this.#full;
   }
 
   create(request: Init<WatchCreateRequest>, listener: WatchListener): Watch {
@@ -89,7 +93,7 @@ export class WatchStream {
     if (this.#over) return;
     this.#over = true;
     this.#stream.cancel();
-    this.#onEnd();
+    this.#takeNoMore("");
   }
 
   #receive(response: WatchResponse): void {
@@ -105,9 +109,11 @@ export class WatchStream {
       watcher.listener.created(revision);
     }
     if (canceled) {
-      this.#byId.delete(watchId);
-      this.#closeIfIdle();
       const { compactRevision, cancelReason: reason } = response;
+      this.#byId.delete(watchId);
+      // Who we are was said when the stream began, and counts no more; those that stand are left alone.
+      if (created && compactRevision === 0n) this.#takeNoMore(reason);
+      this.#closeIfIdle();
       if (!watcher.cancelled) watcher.listener.ended({ error: null, compactRevision, reason });
     } else if (events.length > 0 && !watcher.cancelled) {
       watcher.listener.events(events, revision);
@@ -124,10 +130,16 @@ export class WatchStream {
     if (this.#byId.size === 0 && this.#asked.length === 0) this.close();
   }
 
+  #takeNoMore(refusal: string): void {
+    if (this.#full) return;
+    this.#full = true;
+    this.#onEnd(refusal);
+  }
+
   #ended(error: EtcdError | null): void {
     if (this.#over) return;
     this.#over = true;
-    this.#onEnd();
+    this.#takeNoMore("");
     const watchers = [...this.#byId.values(), ...this.#asked];
     const reason = error?.message ?? "the server has ended the stream";
     for (const { cancelled, listener } of watchers) {

@@ -8,9 +8,12 @@ const highBit = 0x80;
 /** A varint of so many bytes fits into a number without loss. */
 const safeBytes = 7;
 
+/** Most messages are not longer than this. */
+const usualBytes = 512;
+
 /** Collects the bytes of a message. */
 export class Writer {
-  #buffer: Buffer = Buffer.allocUnsafe(128);
+  #buffer: Buffer = Buffer.allocUnsafe(usualBytes);
   #length = 0;
 
   /** What was written so far. */

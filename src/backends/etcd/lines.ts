@@ -1,0 +1,67 @@
+/**
+ * In which order the entries of one client join a queue: one after the other, and those who have to join again as they
+ * stood before. What is sent is left to append.ts.
+ */
+import * as methods from "./client/methods.ts";
+import type { EtcdStore } from "./store.ts";
+
+/** The lines of one client, one for each queue. */
+export class Lines {
+  /** For each queue that somebody is joining: who comes next. */
+  readonly #next = new Map<string, (() => void)[]>();
+  /** For each queue: who looks where it stands, by seq, and a promise of the end of that. */
+  readonly #looking = new Map<string, Map<bigint, Promise<void>>>();
+
+  /** Joins when all who came before have. Requests that are under way at once are served by etcd in any order. */
+  async inTurn<T>(queue: string, join: () => Promise<T>): Promise<T> {
+    const next = this.#next.get(queue);
+    if (next === undefined) this.#next.set(queue, []);
+    else await new Promise<void>((resolve) => next.push(resolve));
+    try {
+      return await join();
+    } finally {
+      const first = this.#next.get(queue)?.shift();
+      if (first === undefined) this.#next.delete(queue);
+      else first();
+    }
+  }
+
+  /** An entry looks where it stands, until the function is called: by then it has its answer, or is in line. */
+  looks(queue: string, seq: bigint): () => void {
+    let over = (): void => {};
+    const promise = new Promise<void>((resolve) => {
+      over = resolve;
+    });
+    const looking = this.#looking.get(queue) ?? new Map<bigint, Promise<void>>();
+    this.#looking.set(queue, looking);
+    looking.set(seq, promise);
+    return () => {
+      if (looking.get(seq) === promise) looking.delete(seq);
+      if (looking.size === 0) this.#looking.delete(queue);
+      over();
+    };
+  }
+
+  /** Resolves when those ahead of an entry who look now have looked. */
+  async looked(queue: string, seq: bigint): Promise<void> {
+    const ahead = [...(this.#looking.get(queue) ?? [])].filter(([other]) => other < seq);
+    await Promise.all(ahead.map(([, looking]) => looking));
+  }
+}
+
+/**
+ * Lets those get in line first who wait ahead of an entry that is gone, and are gone, too, but have not heard of it yet: a
+ * theft takes out one after the other, and whoever looks last sees most.
+ */
+export async function afterThoseAhead(store: EtcdStore, queue: string, seq: bigint): Promise<void> {
+  const { lines, calls, layout } = store;
+  await lines.looked(queue, seq);
+  const watch = store.watchOn(queue);
+  const ahead = watch?.aheadOf(seq) ?? [];
+  if (ahead.length === 0) return;
+  const range = { ...layout.entries(queue), keysOnly: true, maxCreateRevision: seq - 1n };
+  const { kvs } = await calls.read("a look at a queue", methods.range, range);
+  const there = new Set(kvs.map(({ createRevision }) => createRevision));
+  for (const { self } of ahead) if (!there.has(self.seq)) watch?.displaced(self.seq);
+  await lines.looked(queue, seq);
+}
