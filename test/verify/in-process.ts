@@ -9,14 +9,14 @@ import { memoryBackend } from "../../src/backends/memory/index.ts";
 import { type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
 import { type Clock, systemClock, type Timer } from "../../src/core/clock.ts";
 import { LockManager } from "../../src/core/manager.ts";
-import { semaphoreQueue } from "../../src/core/names.ts";
 import type { ClockedStore } from "../../src/testing/broken/broken.ts";
 import type { ContractStore } from "../../src/testing/store.ts";
 import { checkHistory } from "../../src/verify/checker.ts";
 import type { Invariant } from "../../src/verify/checks/check.ts";
-import { History, mergeHistories } from "../../src/verify/history.ts";
+import { History, type HistoryEvent, mergeHistories, type NewEvent } from "../../src/verify/history.ts";
 import type { Recording } from "../../src/verify/live/history-file.ts";
 import { judge, type Judgement, withMore } from "../../src/verify/live/judge.ts";
+import { leftWithin } from "../../src/verify/live/leftovers.ts";
 import { Observer } from "../../src/verify/live/observer.ts";
 import { type Resource, ResourceLogs } from "../../src/verify/live/resource.ts";
 import { calmWaitTtls } from "../../src/verify/live/stories/story.ts";
@@ -26,6 +26,12 @@ import { Way, type Weather } from "./way.ts";
 
 const ttlMs = 400;
 const calmMs = 4_000;
+
+/** When nothing was recorded for so long, whoever has not ended does not end. */
+const quietMs = 4_000;
+
+/** So long may an end take in any case. */
+const longestEndMs = 20_000;
 
 interface Client {
   readonly way: Way;
@@ -118,6 +124,7 @@ class Rig {
       if (this.#judge(["M1", "M2", "M3", "M5", "M6", "F1"])) return this.#finish();
     }
     await sleep(500);
+    await Promise.race([sleep(quietMs), Promise.all(this.#clients.map(({ users }) => users.settled))]);
     if (this.#judgeCalm()) return this.#finish();
     for (const { way } of this.#clients) way.weather = "fair";
     let judgedAt = performance.now();
@@ -139,10 +146,7 @@ class Rig {
     const dice = new Dice(this.#seed, 100 + this.#made);
     const calm = process.hrtime.bigint() < this.#calmUntil;
     const way = new Way(dice, calm ? "stumbling" : "fair");
-    const recording: Recording = {
-      record: (event, t) =>
-        this.#dead.has(proc) ? { i: 0, t: 0n, ...event } : this.#history.record(event, t),
-    };
+    const recording: Recording = { record: (event, t) => this.#record(proc, event, t) };
     const observer = new Observer(recording, proc);
     const inner = await this.#open();
     const inners: Backend[] = [inner];
@@ -185,42 +189,65 @@ class Rig {
     client.way.weather = weather;
     if (weather === "dead") {
       this.#dead.set(proc, client.inners);
-      for (const each of client.observer.procs) this.#record("info", "kill", each);
+      for (const each of client.observer.procs) this.#recordFault("info", "kill", each);
       client.users.stop();
       this.#clients[place] = await this.#join();
       return;
     }
-    this.#record("invoke", weather, proc);
+    this.#recordFault("invoke", weather, proc);
     await sleep(ttlMs * dice.between(0.3, 2));
     client.way.weather = "fair";
-    this.#record("ok", weather, proc);
+    this.#recordFault("ok", weather, proc);
   }
 
-  #record(type: "invoke" | "ok" | "info", fault: string, target: string): void {
+  /** The dead say nothing. What is asked for counts from the last time that the clock was read: from now on, after the record. */
+  #record(proc: string, event: NewEvent, t?: bigint): HistoryEvent {
+    if (this.#dead.has(proc)) return { i: 0, t: 0n, ...event };
+    const recorded = this.#history.record(event, t);
+    if (event.type === "invoke") this.#clock.now();
+    return recorded;
+  }
+
+  #recordFault(type: "invoke" | "ok" | "info", fault: string, target: string): void {
     this.#history.record({ proc: "nemesis", f: "fault", type, fault, target });
   }
 
   async #finish(): Promise<Judgement> {
     for (const { users } of this.#clients) users.stop();
-    const late = sleep(4_000);
-    await Promise.race([late, Promise.all(this.#clients.map(({ done }) => done))]);
-    await Promise.race([late, Promise.all(this.#clients.map(({ locks }) => locks.close()))]);
-    await sleep(2.5 * ttlMs);
+    await this.#within(this.#clients.map(({ done }) => done));
+    await this.#within(this.#clients.map(({ locks }) => locks.close()));
     this.#fenced.recordAll();
     const witness = await this.#open();
-    const names = await Promise.all([
-      witness.queues(this.#prefix),
-      witness.queues(semaphoreQueue(this.#prefix)),
-    ]);
-    const queues = names.flat();
-    const lists = await Promise.all(queues.map((queue) => witness.list(queue)));
+    const left = await leftWithin(2.5 * ttlMs + this.#longestTtl(), witness, this.#prefix);
     await witness.close();
     // What dies has no timers.
     for (const inner of [...this.#dead.values()].flat()) await inner.close();
-    const leaks = { queues: queues.length, entries: lists.flat().length, timers: this.#clock.timers };
+    const leaks = { ...left, timers: this.#clock.timers };
     const pending = this.#clients.reduce((sum, { observer }) => sum + observer.pending, 0);
     this.#history.record({ proc: "nemesis", f: "end", type: "info", leaks, pending });
     return this.#judgeAll();
+  }
+
+  /** Waits for all of them, unless for a while nothing has happened: on a busy machine everything takes longer. */
+  async #within(work: readonly Promise<unknown>[]): Promise<void> {
+    let waiting = true;
+    void Promise.all(work).then(() => (waiting = false));
+    const { events } = this.#history;
+    let [seen, quietSince] = [events.length, performance.now()];
+    const until = quietSince + longestEndMs;
+    while (waiting && performance.now() < Math.min(until, quietSince + quietMs)) {
+      await sleep(20);
+      if (events.length > seen) quietSince = performance.now();
+      seen = events.length;
+    }
+  }
+
+  /** The longest that an entry of a dead client may stay. Those that were asked for with months are given back at once, and not recorded. */
+  #longestTtl(): number {
+    return this.#history.events.reduce(
+      (most, { proc, ttl }) => (this.#dead.has(proc.split("/")[0] ?? "") ? Math.max(most, ttl ?? 0) : most),
+      0,
+    );
   }
 
   /** Whether something is broken that can never become right again. */

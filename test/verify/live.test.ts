@@ -192,6 +192,46 @@ describe("the judge", () => {
     });
   });
 
+  /** Somebody waits on a lock of the calm opening; gives how often that is found to be too long. */
+  function waited(...rest: readonly (readonly [atMs: number, event: NewEvent])[]): number | undefined {
+    let t = 0n;
+    const history = new History({ now: () => t });
+    const record = (atMs: number, event: NewEvent): void => {
+      t = BigInt(atMs) * 1_000_000n;
+      history.record(event);
+    };
+    const about = { proc: "p", f: "acquire", attempt: "p" } as const;
+    record(0, { ...about, type: "invoke", lock: "calm/a" });
+    for (const [atMs, event] of rest) record(atMs, event);
+    record(9_000, { proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 });
+    const { rows } = judge(history.events, {
+      traits,
+      suffered: new Set(),
+      replayed: false,
+      looseAnswers: null,
+      waitMs: 60_000,
+      calmWaitMs: 1_000,
+    });
+    return rows.find(({ invariant }) => invariant === "L1")?.found;
+  }
+  const fault = { proc: "nemesis", f: "fault" } as const;
+  const kill: NewEvent = { ...fault, type: "info", fault: "kill", target: "p" };
+  const cut: NewEvent = { ...fault, type: "invoke", fault: "blackhole", target: "p" };
+  const healed: NewEvent = { ...cut, type: "ok" };
+  const ok: NewEvent = { proc: "p", f: "acquire", type: "ok", attempt: "p", token: 1n };
+
+  it("blames nobody for a wait that a fault made longer, or that ended with its client", () => {
+    expect(waited([900, kill])).toBe(0);
+    expect(waited([900, cut], [4_000, healed], [4_100, ok])).toBe(0);
+  });
+
+  it("blames a wait that was too long before the first fault, or without any", () => {
+    expect(waited([1_100, kill])).toBe(1);
+    expect(waited([1_100, cut], [4_000, healed], [4_100, ok])).toBe(1);
+    expect(waited([1_100, ok])).toBe(1);
+    expect(waited()).toBe(1);
+  });
+
   it("says nothing certain where nothing was granted", () => {
     const { events } = recorded({ proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 });
     const { result } = judge(events, {

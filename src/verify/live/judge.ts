@@ -53,7 +53,7 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
   const waivers = waiversOf(circumstances);
   const invariants = INVARIANTS.filter((each) => !calmOnly.includes(each));
   const whole = checkHistory(events, { invariants, waitMs, limit: many });
-  const stalls = stallsOf(events);
+  const stalls = beforeFaults(events).filter(({ f }) => f === "fault");
   // Where no queue is kept, what an attempt has left on some nodes may be in the way until its ttl is over.
   const unordered = circumstances.traits.order === "none";
   const leftoverMs = unordered ? (calmWaitMs / calmWaitTtls) * calmTtls : 0;
@@ -136,11 +136,10 @@ function slowestReleaseMs(events: readonly HistoryEvent[]): number {
   return Number(slowest / 1_000_000n);
 }
 
-/** Where clients stood still before anything was broken. */
-function stallsOf(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
-  const faults = events.filter(({ f }) => f === "fault");
-  const broken = faults.findIndex(({ fault }) => fault !== stall);
-  return broken < 0 ? faults : faults.slice(0, broken);
+/** What happened before anything was broken. */
+function beforeFaults(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
+  const broken = events.findIndex(({ f, fault }) => f === "fault" && fault !== stall);
+  return broken < 0 ? events : events.slice(0, broken);
 }
 
 /** How long the client that stalled most stood still, in milliseconds. */
@@ -154,15 +153,21 @@ function mostStalledMs(stalls: readonly HistoryEvent[]): number {
   return Math.max(0, ...[...sums.values()].map((sum) => Number(sum / 1_000_000n)));
 }
 
-/** All that happened on the locks of the calm opening, but for those whose requests may have come twice. */
+/**
+ * All that happened on the locks of the calm opening, but for those whose requests may have come twice. It ends with the first fault,
+ * even if somebody still waits then: nobody knows for how long that would have been.
+ */
 function calmPart(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
   const attempts = new Set<string>();
-  const part = events.filter(({ f, lock, attempt }) => {
+  const calm = beforeFaults(events);
+  const part = calm.filter(({ f, lock, attempt }) => {
     if (lock?.includes(calmMark) === true && !lock.includes(echoMark)) {
       if (attempt !== undefined) attempts.add(attempt);
       return true;
     }
     return f === "end" || (attempt !== undefined && attempts.has(attempt));
   });
+  const [first, last] = [events[calm.length], events.at(-1)];
+  if (first !== undefined && last?.f === "end") part.push({ ...last, t: first.t });
   return renumber(part);
 }
