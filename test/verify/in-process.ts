@@ -14,6 +14,7 @@ import type { ContractStore } from "../../src/testing/store.ts";
 import { checkHistory } from "../../src/verify/checker.ts";
 import type { Invariant } from "../../src/verify/checks/check.ts";
 import { History, type HistoryEvent, mergeHistories, type NewEvent } from "../../src/verify/history.ts";
+import { endsWithin } from "../../src/verify/live/fleet.ts";
 import type { Recording } from "../../src/verify/live/history-file.ts";
 import { judge, type Judgement, withMore } from "../../src/verify/live/judge.ts";
 import { leftWithin } from "../../src/verify/live/leftovers.ts";
@@ -216,9 +217,10 @@ class Rig {
     for (const { users } of this.#clients) users.stop();
     await this.#within(this.#clients.map(({ done }) => done));
     await this.#within(this.#clients.map(({ locks }) => locks.close()));
+    await sleep(2.5 * ttlMs);
     this.#fenced.recordAll();
     const witness = await this.#open();
-    const left = await leftWithin(2.5 * ttlMs + this.#longestTtl(), witness, this.#prefix);
+    const left = await leftWithin(this.#longestTtl(), witness, this.#prefix);
     await witness.close();
     // What dies has no timers.
     for (const inner of [...this.#dead.values()].flat()) await inner.close();
@@ -230,13 +232,11 @@ class Rig {
 
   /** Waits for all of them, unless for a while nothing has happened: on a busy machine everything takes longer. */
   async #within(work: readonly Promise<unknown>[]): Promise<void> {
-    let waiting = true;
-    void Promise.all(work).then(() => (waiting = false));
+    const ended = Promise.all(work);
     const { events } = this.#history;
     let [seen, quietSince] = [events.length, performance.now()];
     const until = quietSince + longestEndMs;
-    while (waiting && performance.now() < Math.min(until, quietSince + quietMs)) {
-      await sleep(20);
+    while (!(await endsWithin(20, ended)) && performance.now() < Math.min(until, quietSince + quietMs)) {
       if (events.length > seen) quietSince = performance.now();
       seen = events.length;
     }
