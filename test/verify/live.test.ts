@@ -225,6 +225,28 @@ describe("the judge", () => {
     expect(waited([900, cut], [4_000, healed], [4_100, ok])).toBe(0);
   });
 
+  const stall: NewEvent = { ...fault, type: "invoke", fault: "stall", target: "q" };
+  const goesOn: NewEvent = { ...stall, type: "ok" };
+  const other = { proc: "q", lock: "calm/b", attempt: "q" } as const;
+  const holds = [
+    [0, { ...other, f: "acquire", type: "invoke" }],
+    [0, { ...other, f: "acquire", type: "ok", token: 1n }],
+  ] as const;
+  const leaves: NewEvent = { ...other, f: "release", type: "invoke" };
+  const left: NewEvent = { ...other, f: "release", type: "ok" };
+
+  it("blames nobody for a wait while the machine was slow, for as long as it was", () => {
+    expect(waited([100, stall], [900, goesOn], [1_700, ok])).toBe(0);
+    expect(waited([100, stall], [900, goesOn], [1_900, ok])).toBe(1);
+    expect(waited(...holds, [500, leaves], [700, left], [1_900, ok])).toBe(0);
+    expect(waited(...holds, [500, leaves], [700, left], [2_100, ok])).toBe(1);
+  });
+
+  it("blames a wait that was too long, even if the machine was slow at another time", () => {
+    expect(waited([1_100, ok], [1_200, stall], [2_200, goesOn])).toBe(1);
+    expect(waited(...holds, [1_100, ok], [1_200, leaves], [2_200, left])).toBe(1);
+  });
+
   it("blames a wait that was too long before the first fault, or without any", () => {
     expect(waited([1_100, kill])).toBe(1);
     expect(waited([1_100, cut], [4_000, healed], [4_100, ok])).toBe(1);
