@@ -220,7 +220,7 @@ class Rig {
     await sleep(2.5 * ttlMs);
     this.#fenced.recordAll();
     const witness = await this.#open();
-    const left = await leftWithin(this.#longestTtl(), witness, this.#prefix);
+    const left = await leftWithin(this.#afterlifeMs(), witness, this.#prefix);
     await witness.close();
     // What dies has no timers.
     for (const inner of [...this.#dead.values()].flat()) await inner.close();
@@ -242,12 +242,23 @@ class Rig {
     }
   }
 
-  /** The longest that an entry of a dead client may stay. Those that were asked for with months are given back at once, and not recorded. */
-  #longestTtl(): number {
-    return this.#history.events.reduce(
-      (most, { proc, ttl }) => (this.#dead.has(proc.split("/")[0] ?? "") ? Math.max(most, ttl ?? 0) : most),
-      0,
-    );
+  /** For how long entries of the dead may still be there: for the ttl of what they had not given back, from their death on. */
+  #afterlifeMs(): number {
+    let until = 0n;
+    const ttls = new Map<string, number>();
+    const { events } = this.#history;
+    for (const { attempt, ttl, f, type } of events) {
+      if (attempt === undefined) continue;
+      if (ttl !== undefined) ttls.set(attempt, ttl);
+      if ((f === "release" && type === "ok") || f === "lost") ttls.delete(attempt);
+    }
+    for (const { fault, target, t } of events) {
+      if (fault !== "kill") continue;
+      const own = [...ttls].filter(([attempt]) => attempt.startsWith(`${target}.`)).map(([, ttl]) => ttl);
+      const ends = t + BigInt(Math.ceil(Math.max(0, ...own) * 1e6));
+      if (ends > until) until = ends;
+    }
+    return Number(until - process.hrtime.bigint()) / 1e6;
   }
 
   /** Whether something is broken that can never become right again. */
