@@ -6,9 +6,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
-import { type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
+import { type Backend, type Browsable, type Entry, isBrowsable } from "../../src/core/backend.ts";
 import { type Clock, systemClock, type Timer } from "../../src/core/clock.ts";
 import { LockManager } from "../../src/core/manager.ts";
+import { semaphoreQueue } from "../../src/core/names.ts";
 import type { ClockedStore } from "../../src/testing/broken/broken.ts";
 import type { ContractStore } from "../../src/testing/store.ts";
 import { checkHistory } from "../../src/verify/checker.ts";
@@ -17,7 +18,6 @@ import { History, type HistoryEvent, mergeHistories, type NewEvent } from "../..
 import { endsWithin } from "../../src/verify/live/fleet.ts";
 import type { Recording } from "../../src/verify/live/history-file.ts";
 import { judge, type Judgement, withMore } from "../../src/verify/live/judge.ts";
-import { leftWithin } from "../../src/verify/live/leftovers.ts";
 import { Observer } from "../../src/verify/live/observer.ts";
 import { type Resource, ResourceLogs } from "../../src/verify/live/resource.ts";
 import { calmWaitTtls } from "../../src/verify/live/stories/story.ts";
@@ -220,7 +220,7 @@ class Rig {
     await sleep(2.5 * ttlMs);
     this.#fenced.recordAll();
     const witness = await this.#open();
-    const left = await leftWithin(this.#afterlifeMs(), witness, this.#prefix);
+    const left = await this.#left(witness);
     await witness.close();
     // What dies has no timers.
     for (const inner of [...this.#dead.values()].flat()) await inner.close();
@@ -239,6 +239,25 @@ class Rig {
     while (!(await endsWithin(20, ended)) && performance.now() < Math.min(until, quietSince + quietMs)) {
       if (events.length > seen) quietSince = performance.now();
       seen = events.length;
+    }
+  }
+
+  /** What is left, once the entries of the dead have had their time. What the living have left is counted at once: it might go later. */
+  async #left(witness: Backend & Browsable): Promise<{ queues: number; entries: number }> {
+    const until = performance.now() + this.#afterlifeMs();
+    for (;;) {
+      const [locks, semaphores] = [
+        witness.queues(this.#prefix),
+        witness.queues(semaphoreQueue(this.#prefix)),
+      ];
+      const queues = [...(await locks), ...(await semaphores)];
+      const lists = await Promise.all(queues.map((queue) => witness.list(queue)));
+      const isOfDead = ({ owner }: Entry): boolean => this.#dead.has(owner.label?.split("/")[0] ?? "");
+      const lawful = lists.every((entries) => entries.length > 0 && entries.every(isOfDead));
+      if (queues.length === 0 || !lawful || performance.now() > until) {
+        return { queues: queues.length, entries: lists.flat().length };
+      }
+      await sleep(100);
     }
   }
 
