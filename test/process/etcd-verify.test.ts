@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { etcdCluster } from "../../src/verify/clusters/etcd.ts";
 import { Fleet } from "../../src/verify/live/fleet.ts";
 import { CliRig } from "../helpers/cli.ts";
+import { noTask } from "../helpers/no-task.ts";
 
 it("ends soon at Ctrl-C while one of its servers is dead, and leaves nothing", async () => {
   const rig = new CliRig();
@@ -37,16 +38,7 @@ it("cuts off who follows; the leader, after which nothing is promised, only wher
     const leads = (await Promise.all(texts)).findIndex((text) => text.includes("\netcd_server_is_leader 1"));
     return `etcd ${leads + 1}`;
   };
-  const fleet = new Fleet(cluster.url, "", {
-    fencedPort: 0,
-    unfencedPort: 0,
-    prefix: "",
-    ttlMs: 1_000,
-    calmMs: 0,
-    lanes: 1,
-    seed: 1,
-    ownStore: true,
-  });
+  const fleet = new Fleet(cluster.url, "", noTask);
   const kinds = new Map(cluster.faults.map((fault) => [fault.kind, fault]));
   for (const [kind, is, pick, hitsLeader] of [
     ["partition", null, 0, false],

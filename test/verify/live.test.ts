@@ -16,18 +16,7 @@ import { useNamesOfObjects } from "../../src/verify/live/stories/naming.ts";
 import { Party } from "../../src/verify/live/stories/party.ts";
 import { tallyWrites } from "../../src/verify/live/tally.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
-
-/** What clients are told that nobody starts. */
-const noTask = {
-  fencedPort: 0,
-  unfencedPort: 0,
-  prefix: "",
-  ttlMs: 1_000,
-  calmMs: 0,
-  lanes: 1,
-  seed: 1,
-  ownStore: true,
-};
+import { noTask } from "../helpers/no-task.ts";
 
 describe("the plan", () => {
   const pace = { fromMs: 1_000, untilMs: 60_000, gapMs: [200, 900], ttlMs: 1_000 } as const;
