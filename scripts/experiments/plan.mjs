@@ -132,7 +132,7 @@ export const experiments = [
     question:
       "The leader is stopped for longer than the ttl while C1 holds and C2 waits; then both write, C1 only if its library says that it holds.",
     expected:
-      "Losses are told. When it goes on, this leader may end leases that are alive (etcd issue 15247; 3.4.31 mends it for a leader whose disk was stuck).",
+      "Losses are told. When it goes on, this leader may end leases that are alive (etcd issue 15247; its changelog calls it fixed in 3.4.31 and 3.5.13, but 3.5.30 still does it). Then two may believe for a moment: in these rounds C1 heard of each loss before C2 was granted, but [a longer look](backends/etcd.md#guarantees-and-limits), also at leaders that are cut off, has counterexamples.",
     parts: ["etcd"],
     run: e4,
   },

@@ -102,7 +102,7 @@ export type Renewed =
 export type Fault =
   | "process-restart"
   | "store-restart"
-  /** A server that stood still for longer than a ttl goes on. */
+  /** A server that stood still, or was out of touch with the others, for longer than a ttl goes on. */
   | "store-pause"
   | "fail-over"
   | "clock-step"

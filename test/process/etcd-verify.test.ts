@@ -2,7 +2,10 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { etcdCluster } from "../../src/verify/clusters/etcd.ts";
+import { Fleet } from "../../src/verify/live/fleet.ts";
 import { CliRig } from "../helpers/cli.ts";
+import { noTask } from "../helpers/no-task.ts";
 
 it("ends soon at Ctrl-C while one of its servers is dead, and leaves nothing", async () => {
   const rig = new CliRig();
@@ -25,3 +28,29 @@ it("ends soon at Ctrl-C while one of its servers is dead, and leaves nothing", a
   await running.deserted;
   expect(readdirSync(temporary)).toEqual([]);
 }, 120_000);
+
+it("cuts off who follows; the leader, after which nothing is promised, only where it is named", async () => {
+  const cluster = await etcdCluster();
+  onTestFinished(() => cluster.stop());
+  const endpoints = cluster.url.slice("etcd://".length).split(",");
+  const leader = async (): Promise<string> => {
+    const texts = endpoints.map(async (each) => (await fetch(`http://${each}/metrics`)).text());
+    const leads = (await Promise.all(texts)).findIndex((text) => text.includes("\netcd_server_is_leader 1"));
+    return `etcd ${leads + 1}`;
+  };
+  const fleet = new Fleet(cluster.url, "", noTask);
+  const kinds = new Map(cluster.faults.map((fault) => [fault.kind, fault]));
+  for (const [kind, is, pick, hitsLeader] of [
+    ["partition", null, 0, false],
+    ["partition", null, 0.5, false],
+    ["partition", null, 0.99, false],
+    ["leader-partition", "store-pause", 0.99, true],
+  ] as const) {
+    const before = await leader();
+    const fault = kinds.get(kind);
+    const struck = await fault?.strike(pick, fleet);
+    await struck?.heal?.();
+    expect({ kind, is: fault?.is, hits: struck?.target === before }).toEqual({ kind, is, hits: hitsLeader });
+  }
+  expect(cluster.usual).toEqual(["server-kill", "partition"]);
+}, 60_000);

@@ -39,3 +39,15 @@ it("a store that is not there ends with 69", async () => {
   const nowhere = { HOLDFAST_STORE: "redis://127.0.0.1:1?deadlineMs=1100" };
   expect(await rig.run(["run", "job", "--", "true"], nowhere)).toMatchObject({ code: 69 });
 });
+
+it("verify says once what its store is not fit for", async () => {
+  const bare = await startRedis({ args: ["--appendonly", "no"] });
+  const words = ["--for", "1s", "--clients", "2", "--ttl", "300ms", "--faults", "none"];
+  const store = { HOLDFAST_STORE: `redis://127.0.0.1:${bare.port}` };
+  const { code, stderr } = await rig.run(["verify", ...words], store);
+  await bare.server.remove();
+  expect({ code, warnings: stderr.match(/redis: persistence:/g) }).toEqual({
+    code: 0,
+    warnings: ["redis: persistence:"],
+  });
+}, 40_000);

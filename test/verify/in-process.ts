@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
-import { type Backend, type Browsable, isBrowsable } from "../../src/core/backend.ts";
+import { type Backend, type Browsable, type Entry, isBrowsable } from "../../src/core/backend.ts";
 import { type Clock, systemClock, type Timer } from "../../src/core/clock.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { semaphoreQueue } from "../../src/core/names.ts";
@@ -14,7 +14,8 @@ import type { ClockedStore } from "../../src/testing/broken/broken.ts";
 import type { ContractStore } from "../../src/testing/store.ts";
 import { checkHistory } from "../../src/verify/checker.ts";
 import type { Invariant } from "../../src/verify/checks/check.ts";
-import { History, mergeHistories } from "../../src/verify/history.ts";
+import { History, type HistoryEvent, mergeHistories, type NewEvent } from "../../src/verify/history.ts";
+import { endsWithin } from "../../src/verify/live/fleet.ts";
 import type { Recording } from "../../src/verify/live/history-file.ts";
 import { judge, type Judgement, withMore } from "../../src/verify/live/judge.ts";
 import { Observer } from "../../src/verify/live/observer.ts";
@@ -26,6 +27,12 @@ import { Way, type Weather } from "./way.ts";
 
 const ttlMs = 400;
 const calmMs = 4_000;
+
+/** When nothing was recorded for so long, whoever has not ended does not end. */
+const quietMs = 4_000;
+
+/** So long may an end take in any case. */
+const longestEndMs = 20_000;
 
 interface Client {
   readonly way: Way;
@@ -118,6 +125,7 @@ class Rig {
       if (this.#judge(["M1", "M2", "M3", "M5", "M6", "F1"])) return this.#finish();
     }
     await sleep(500);
+    await Promise.race([sleep(quietMs), Promise.all(this.#clients.map(({ users }) => users.settled))]);
     if (this.#judgeCalm()) return this.#finish();
     for (const { way } of this.#clients) way.weather = "fair";
     let judgedAt = performance.now();
@@ -139,10 +147,7 @@ class Rig {
     const dice = new Dice(this.#seed, 100 + this.#made);
     const calm = process.hrtime.bigint() < this.#calmUntil;
     const way = new Way(dice, calm ? "stumbling" : "fair");
-    const recording: Recording = {
-      record: (event, t) =>
-        this.#dead.has(proc) ? { i: 0, t: 0n, ...event } : this.#history.record(event, t),
-    };
+    const recording: Recording = { record: (event, t) => this.#record(proc, event, t) };
     const observer = new Observer(recording, proc);
     const inner = await this.#open();
     const inners: Backend[] = [inner];
@@ -185,42 +190,94 @@ class Rig {
     client.way.weather = weather;
     if (weather === "dead") {
       this.#dead.set(proc, client.inners);
-      for (const each of client.observer.procs) this.#record("info", "kill", each);
+      for (const each of client.observer.procs) this.#recordFault("info", "kill", each);
       client.users.stop();
       this.#clients[place] = await this.#join();
       return;
     }
-    this.#record("invoke", weather, proc);
+    this.#recordFault("invoke", weather, proc);
     await sleep(ttlMs * dice.between(0.3, 2));
     client.way.weather = "fair";
-    this.#record("ok", weather, proc);
+    this.#recordFault("ok", weather, proc);
   }
 
-  #record(type: "invoke" | "ok" | "info", fault: string, target: string): void {
+  /** The dead say nothing. What is asked for counts from the last time that the clock was read: from now on, after the record. */
+  #record(proc: string, event: NewEvent, t?: bigint): HistoryEvent {
+    if (this.#dead.has(proc)) return { i: 0, t: 0n, ...event };
+    const recorded = this.#history.record(event, t);
+    if (event.type === "invoke") this.#clock.now();
+    return recorded;
+  }
+
+  #recordFault(type: "invoke" | "ok" | "info", fault: string, target: string): void {
     this.#history.record({ proc: "nemesis", f: "fault", type, fault, target });
   }
 
   async #finish(): Promise<Judgement> {
     for (const { users } of this.#clients) users.stop();
-    const late = sleep(4_000);
-    await Promise.race([late, Promise.all(this.#clients.map(({ done }) => done))]);
-    await Promise.race([late, Promise.all(this.#clients.map(({ locks }) => locks.close()))]);
+    await this.#within(this.#clients.map(({ done }) => done));
+    await this.#within(this.#clients.map(({ locks }) => locks.close()));
     await sleep(2.5 * ttlMs);
     this.#fenced.recordAll();
     const witness = await this.#open();
-    const names = await Promise.all([
-      witness.queues(this.#prefix),
-      witness.queues(semaphoreQueue(this.#prefix)),
-    ]);
-    const queues = names.flat();
-    const lists = await Promise.all(queues.map((queue) => witness.list(queue)));
+    const left = await this.#left(witness);
     await witness.close();
     // What dies has no timers.
     for (const inner of [...this.#dead.values()].flat()) await inner.close();
-    const leaks = { queues: queues.length, entries: lists.flat().length, timers: this.#clock.timers };
+    const leaks = { ...left, timers: this.#clock.timers };
     const pending = this.#clients.reduce((sum, { observer }) => sum + observer.pending, 0);
     this.#history.record({ proc: "nemesis", f: "end", type: "info", leaks, pending });
     return this.#judgeAll();
+  }
+
+  /** Waits for all of them, unless for a while nothing has happened: on a busy machine everything takes longer. */
+  async #within(work: readonly Promise<unknown>[]): Promise<void> {
+    const ended = Promise.all(work);
+    const { events } = this.#history;
+    let [seen, quietSince] = [events.length, performance.now()];
+    const until = quietSince + longestEndMs;
+    while (!(await endsWithin(20, ended)) && performance.now() < Math.min(until, quietSince + quietMs)) {
+      if (events.length > seen) quietSince = performance.now();
+      seen = events.length;
+    }
+  }
+
+  /** What is left, once the entries of the dead have had their time. What the living have left is counted at once: it might go later. */
+  async #left(witness: Backend & Browsable): Promise<{ queues: number; entries: number }> {
+    const until = performance.now() + this.#afterlifeMs();
+    for (;;) {
+      const [locks, semaphores] = [
+        witness.queues(this.#prefix),
+        witness.queues(semaphoreQueue(this.#prefix)),
+      ];
+      const queues = [...(await locks), ...(await semaphores)];
+      const lists = await Promise.all(queues.map((queue) => witness.list(queue)));
+      const isOfDead = ({ owner }: Entry): boolean => this.#dead.has(owner.label?.split("/")[0] ?? "");
+      const lawful = lists.every((entries) => entries.length > 0 && entries.every(isOfDead));
+      if (queues.length === 0 || !lawful || performance.now() > until) {
+        return { queues: queues.length, entries: lists.flat().length };
+      }
+      await sleep(100);
+    }
+  }
+
+  /** For how long entries of the dead may still be there: for the ttl of what they had not given back, from their death on. */
+  #afterlifeMs(): number {
+    let until = 0n;
+    const ttls = new Map<string, number>();
+    const { events } = this.#history;
+    for (const { attempt, ttl, f, type } of events) {
+      if (attempt === undefined) continue;
+      if (ttl !== undefined) ttls.set(attempt, ttl);
+      if ((f === "release" && type === "ok") || f === "lost") ttls.delete(attempt);
+    }
+    for (const { fault, target, t } of events) {
+      if (fault !== "kill") continue;
+      const own = [...ttls].filter(([attempt]) => attempt.startsWith(`${target}.`)).map(([, ttl]) => ttl);
+      const ends = t + BigInt(Math.ceil(Math.max(0, ...own) * 1e6));
+      if (ends > until) until = ends;
+    }
+    return Number(until - process.hrtime.bigint()) / 1e6;
   }
 
   /** Whether something is broken that can never become right again. */

@@ -16,18 +16,7 @@ import { useNamesOfObjects } from "../../src/verify/live/stories/naming.ts";
 import { Party } from "../../src/verify/live/stories/party.ts";
 import { tallyWrites } from "../../src/verify/live/tally.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
-
-/** What clients are told that nobody starts. */
-const noTask = {
-  fencedPort: 0,
-  unfencedPort: 0,
-  prefix: "",
-  ttlMs: 1_000,
-  calmMs: 0,
-  lanes: 1,
-  seed: 1,
-  ownStore: true,
-};
+import { noTask } from "../helpers/no-task.ts";
 
 describe("the plan", () => {
   const pace = { fromMs: 1_000, untilMs: 60_000, gapMs: [200, 900], ttlMs: 1_000 } as const;
@@ -190,6 +179,68 @@ describe("the judge", () => {
       found: 1,
       waived: "not promised after fail-over",
     });
+  });
+
+  /** Somebody waits on a lock of the calm opening; gives how often that is found to be too long. */
+  function waited(...rest: readonly (readonly [atMs: number, event: NewEvent])[]): number | undefined {
+    let t = 0n;
+    const history = new History({ now: () => t });
+    const record = (atMs: number, event: NewEvent): void => {
+      t = BigInt(atMs) * 1_000_000n;
+      history.record(event);
+    };
+    const about = { proc: "p", f: "acquire", attempt: "p" } as const;
+    record(0, { ...about, type: "invoke", lock: "calm/a" });
+    for (const [atMs, event] of rest) record(atMs, event);
+    record(9_000, { proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 });
+    const { rows } = judge(history.events, {
+      traits,
+      suffered: new Set(),
+      replayed: false,
+      looseAnswers: null,
+      waitMs: 60_000,
+      calmWaitMs: 1_000,
+    });
+    return rows.find(({ invariant }) => invariant === "L1")?.found;
+  }
+  const fault = { proc: "nemesis", f: "fault" } as const;
+  const kill: NewEvent = { ...fault, type: "info", fault: "kill", target: "p" };
+  const cut: NewEvent = { ...fault, type: "invoke", fault: "blackhole", target: "p" };
+  const healed: NewEvent = { ...cut, type: "ok" };
+  const ok: NewEvent = { proc: "p", f: "acquire", type: "ok", attempt: "p", token: 1n };
+
+  it("blames nobody for a wait that a fault made longer, or that ended with its client", () => {
+    expect(waited([900, kill])).toBe(0);
+    expect(waited([900, cut], [4_000, healed], [4_100, ok])).toBe(0);
+  });
+
+  const stall: NewEvent = { ...fault, type: "invoke", fault: "stall", target: "q" };
+  const goesOn: NewEvent = { ...stall, type: "ok" };
+  const other = { proc: "q", lock: "calm/b", attempt: "q" } as const;
+  const holds = [
+    [0, { ...other, f: "acquire", type: "invoke" }],
+    [0, { ...other, f: "acquire", type: "ok", token: 1n }],
+  ] as const;
+  const leaves: NewEvent = { ...other, f: "release", type: "invoke" };
+  const left: NewEvent = { ...other, f: "release", type: "ok" };
+
+  it("blames nobody for a wait while the machine was slow, for as long as it was", () => {
+    expect(waited([100, stall], [900, goesOn], [1_700, ok])).toBe(0);
+    expect(waited([100, stall], [900, goesOn], [1_900, ok])).toBe(1);
+    expect(waited(...holds, [500, leaves], [700, left], [1_900, ok])).toBe(0);
+    expect(waited(...holds, [500, leaves], [700, left], [2_100, ok])).toBe(1);
+  });
+
+  it("blames a wait that was too long, even if the machine was slow at another time", () => {
+    expect(waited([1_100, ok], [1_200, stall], [2_200, goesOn])).toBe(1);
+    expect(waited(...holds, [1_100, ok], [1_200, leaves], [2_200, left])).toBe(1);
+  });
+
+  it("blames a wait that was too long before the first fault, or without any", () => {
+    expect(waited([1_100, kill])).toBe(1);
+    expect(waited([1_100, cut], [4_000, healed], [4_100, ok])).toBe(1);
+    expect(waited([1_100, ok])).toBe(1);
+    expect(waited()).toBe(1);
   });
 
   it("says nothing certain where nothing was granted", () => {

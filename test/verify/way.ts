@@ -3,7 +3,7 @@
  * come twice, or their answers are lost. It stands in place of the proxies of `holdfast verify`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Answer, Backend, Browsable, NewEntry, Snapshot } from "../../src/core/backend.ts";
+import type { Answer, Backend, Browsable, Entry, NewEntry, Snapshot } from "../../src/core/backend.ts";
 import { LockError } from "../../src/core/errors.ts";
 import { echoMark } from "../../src/verify/live/stories/story.ts";
 import type { Dice } from "../../src/verify/simulate/dice.ts";
@@ -53,7 +53,7 @@ export class Way {
       watch: (queue, self, target, onChange) =>
         call(() =>
           inner.watch(queue, self, target, (fresh) => {
-            if (this.#carriesHints) onChange(fresh);
+            if (this.#carriesHints) onChange(fresh === undefined ? undefined : writtenDown(fresh));
           }),
         ),
       // A hint, which may never come: whoever was evicted hears of it when it renews at the latest.
@@ -70,7 +70,10 @@ export class Way {
   }
 
   #append(inner: Backend, queue: string, entry: NewEntry): Promise<Snapshot | null> {
-    const execute = (): Answer<Snapshot | null> => inner.append(queue, entry);
+    const execute = async (): Promise<Snapshot | null> => {
+      const snapshot = await inner.append(queue, entry);
+      return snapshot === null ? null : writtenDown(snapshot);
+    };
     if (queue.includes(echoMark)) return this.#echoed(entry, execute);
     if (this.weather !== "stumbling" || this.#stumbled.has(entry.id)) return this.#call(execute);
     if (this.#dice.chance(0.1)) return this.#call(() => bothOf(execute));
@@ -124,6 +127,28 @@ export class Way {
     }
     return this.#arriving;
   }
+}
+
+/**
+ * What a network carries: how long an entry has left is what the store said, not what it would say when the answer is read.
+ * Otherwise the way back would be taken from its life, and whoever counts from its request takes it once more.
+ */
+function writtenDown({ self, ahead }: Snapshot): Snapshot {
+  const { nearest, nearestWriter } = ahead;
+  return {
+    self: entryOf(self),
+    ahead: {
+      ...ahead,
+      nearest: nearest === null ? null : entryOf(nearest),
+      nearestWriter: nearestWriter === null ? null : entryOf(nearestWriter),
+    },
+  };
+}
+
+/** Its properties one by one: in memory they are computed when they are asked for. */
+function entryOf(entry: Entry): Entry {
+  const { id, owner, mode, weight, permits, seq, expiresInMs, ageMs, metadata } = entry;
+  return { id, owner, mode, weight, permits, seq, expiresInMs, ageMs, metadata };
 }
 
 async function bothOf<T>(execute: () => Answer<T>): Promise<T> {

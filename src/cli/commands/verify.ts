@@ -22,7 +22,7 @@ export const verify: Command = {
     },
     cluster: {
       value: "NAME",
-      help: "start throwaway servers and break them, too, instead of --store",
+      help: `start throwaway servers and break them, too, instead of --store: ${clusterNames.join(", ")}`,
       choices: clusterNames,
     },
     ttl: { value: "TIME", help: "the ttl of the locks; 2s if not given" },

@@ -2,11 +2,9 @@
 import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { openBackend } from "../../connect.ts";
 import { durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
 import { makeFolders } from "../../core/folders.ts";
-import { demand } from "../../core/traits.ts";
 import { type Cluster, clusters } from "../../verify/clusters/index.ts";
 import { type ClusterName, clusterNames } from "../../verify/clusters/names.ts";
 import { formatHistory } from "../../verify/history-text.ts";
@@ -91,7 +89,6 @@ function makeOut(out: string): string | undefined {
 async function runAsked(call: Call, asked: Asked, signal: AbortSignal): Promise<Outcome> {
   if (asked.cluster === undefined) {
     const url = storeUrl(call.given.value("store"), call.env) ?? "sqlite:";
-    await explained(call, () => refuseUnfit(url));
     return await explained(call, () => verifyUrl(call, asked, url, null, signal));
   }
   const cluster = await startCluster(asked.cluster);
@@ -100,16 +97,6 @@ async function runAsked(call: Call, asked: Asked, signal: AbortSignal): Promise<
     return await explained(call, () => verifyUrl(call, asked, cluster.url, cluster, signal));
   } finally {
     await cluster.stop();
-  }
-}
-
-/** A store that excludes only clients of one process has nothing to show to several. */
-async function refuseUnfit(url: string): Promise<void> {
-  const backend = await openBackend(url);
-  try {
-    demand(backend.name, backend.traits, { scope: "machine" });
-  } finally {
-    await backend.close();
   }
 }
 

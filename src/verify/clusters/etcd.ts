@@ -1,4 +1,5 @@
 /** Three etcd members: in network namespaces of their own where these can be made, so that one can be cut off, else on loopback. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerFault } from "../live/nemesis.ts";
 import { type EtcdNode, startEtcd } from "../servers/etcd.ts";
 import { canMakeNamespaces, SplitCluster } from "../servers/etcd-split.ts";
@@ -15,16 +16,55 @@ export async function etcdCluster(): Promise<Cluster> {
     });
   }
   const split = await SplitCluster.start();
-  const partition: ServerFault = {
+  const partitions = [partition(split), leaderPartition(split)];
+  return clusterOf(split.nodes, version, partitions, () => split.remove());
+}
+
+/** Who follows is cut off from the others: every promise holds. */
+function partition(split: SplitCluster): ServerFault {
+  return {
     kind: "partition",
     is: null,
     strike: async (pick) => {
-      const lonely = pickFrom(pick, [1, 2, 3]);
-      await split.cutOff(lonely);
-      return { target: `etcd ${lonely}`, heal: () => split.cutOff(lonely, false) };
+      const leader = await leaderOf(split);
+      return cutOff(
+        split,
+        pickFrom(
+          pick,
+          split.nodes.filter((node) => node !== leader),
+        ),
+      );
     },
   };
-  return clusterOf(split.nodes, version, [partition], () => split.remove());
+}
+
+/** The leader is cut off: what was its own to end, it ends when it is back, as one that stood still does. */
+function leaderPartition(split: SplitCluster): ServerFault {
+  return {
+    kind: "leader-partition",
+    is: "store-pause",
+    strike: async () => cutOff(split, await leaderOf(split)),
+  };
+}
+
+async function cutOff(split: SplitCluster, node: EtcdNode): ReturnType<ServerFault["strike"]> {
+  const place = split.nodes.indexOf(node) + 1;
+  await split.cutOff(place);
+  return { target: `etcd ${place}`, heal: () => split.cutOff(place, false) };
+}
+
+/** How long a new leader may take to be known, in milliseconds. */
+const electionMs = 10_000;
+
+async function leaderOf({ nodes }: SplitCluster): Promise<EtcdNode> {
+  const until = performance.now() + electionMs;
+  for (;;) {
+    const leads = await Promise.all(nodes.map((node) => node.leads().catch(() => false)));
+    const leader = nodes[leads.indexOf(true)];
+    if (leader !== undefined) return leader;
+    if (performance.now() > until) throw new Error(`no member of etcd has led for ${electionMs / 1_000} s`);
+    await sleep(100);
+  }
 }
 
 function clusterOf(
@@ -38,8 +78,8 @@ function clusterOf(
     url: `etcd://${nodes.map(({ endpoint }) => endpoint.replace("http://", "")).join(",")}`,
     version,
     faults: [serverPause(servers), serverKill(servers), ...more],
-    // A leader that stood still ends leases that are alive: not among the usual ones, since nothing is promised then.
-    usual: ["server-kill", ...more.map(({ kind }) => kind)],
+    // A leader that was out of touch ends leases that are alive: not among the usual ones, since nothing is promised then.
+    usual: ["server-kill", ...more.filter(({ is }) => is === null).map(({ kind }) => kind)],
     stop,
   };
 }

@@ -49,22 +49,24 @@ const searchSteps = 30_000;
 export function judge(events: readonly HistoryEvent[], circumstances: Circumstances): Judgement {
   const { waitMs, calmWaitMs } = circumstances;
   const calmEvents = calmPart(events);
-  const paceMs = slowestReleaseMs(calmEvents);
   const waivers = waiversOf(circumstances);
   const invariants = INVARIANTS.filter((each) => !calmOnly.includes(each));
   const whole = checkHistory(events, { invariants, waitMs, limit: many });
-  const stalls = stallsOf(events);
   // Where no queue is kept, what an attempt has left on some nodes may be in the way until its ttl is over.
   const unordered = circumstances.traits.order === "none";
   const leftoverMs = unordered ? (calmWaitMs / calmWaitTtls) * calmTtls : 0;
+  const boundMs = calmWaitMs + leftoverMs;
   const calm = checkHistory(calmEvents, {
     invariants: unordered ? ["L1", "L4"] : ["A1", "L1", "L4"],
-    // A hand-over takes a few answers, and those before it in the queue take theirs.
-    waitMs: calmWaitMs + leftoverMs + mostStalledMs(stalls) + 5 * paceMs,
+    waitMs: boundMs,
     steps: searchSteps,
     limit: many,
   });
-  const violations = [...whole.violations, ...calm.violations];
+  const slowness = slownessOf(beforeFaults(events), calmEvents);
+  const calmViolations = calm.violations.filter(
+    (violation) => violation.invariant !== "L1" || !isExcused(violation, boundMs, slowness),
+  );
+  const violations = [...whole.violations, ...calmViolations];
   const checked = [...whole.checked, ...calm.checked.filter(({ invariant }) => calmOnly.includes(invariant))];
   const rows = checked.map(({ invariant, looked }): Row => {
     const found = violations.filter((violation) => violation.invariant === invariant).length;
@@ -122,47 +124,86 @@ function waiversOf({
   return waivers;
 }
 
-/** How long the slowest answer to a release took, in milliseconds: a release waits for nobody. */
-function slowestReleaseMs(events: readonly HistoryEvent[]): number {
-  const begun = new Map<string | undefined, bigint>();
-  let slowest = 0n;
-  for (const { f, t, type, attempt } of events) {
-    // Where it is not known what became of it, other things were waited for, too.
-    if (f !== "release" || type === "info") continue;
-    if (type === "invoke") begun.set(attempt, t);
-    const took = t - (begun.get(attempt) ?? t);
-    if (took > slowest) slowest = took;
+/** What happened before anything was broken. */
+function beforeFaults(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
+  const broken = events.findIndex(({ f, fault }) => f === "fault" && fault !== stall);
+  return broken < 0 ? events : events.slice(0, broken);
+}
+
+/** A length of time in the record, of somebody. */
+interface Span {
+  readonly whose: string;
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+/** What the machine took its time for before anything was broken. */
+interface Slowness {
+  /** Where clients stood still. */
+  readonly stalls: readonly Span[];
+  /** Releases, from the request to the answer: a release waits for nobody. */
+  readonly releases: readonly Span[];
+}
+
+function slownessOf(before: readonly HistoryEvent[], calmEvents: readonly HistoryEvent[]): Slowness {
+  const stalls = before.filter(({ f }) => f === "fault");
+  // Where it is not known what became of a release, other things were waited for, too.
+  const releases = calmEvents.filter(({ f, type }) => f === "release" && type !== "info");
+  return {
+    stalls: spansOf(stalls, ({ target }) => target),
+    releases: spansOf(releases, ({ attempt }) => attempt),
+  };
+}
+
+function spansOf(
+  events: readonly HistoryEvent[],
+  whoseOf: (event: HistoryEvent) => string | undefined,
+): readonly Span[] {
+  const begun = new Map<string, bigint>();
+  return events.flatMap((event): readonly Span[] => {
+    const whose = whoseOf(event) ?? "";
+    const from = begun.get(whose);
+    if (event.type === "invoke") begun.set(whose, event.t);
+    return event.type === "invoke" || from === undefined ? [] : [{ whose, from, until: event.t }];
+  });
+}
+
+/**
+ * Whether a wait was too long because the machine was slow while it lasted: somebody stood still, or answers took their time. A
+ * hand-over takes a few of these, and those before it in the queue take theirs.
+ */
+function isExcused({ events }: Violation, boundMs: number, { stalls, releases }: Slowness): boolean {
+  const [from, until] = [events[0]?.t ?? 0n, events.at(-1)?.t ?? 0n];
+  const during = (span: Span): boolean => span.from < until && span.until > from;
+  const stalled = new Map<string, bigint>();
+  for (const span of stalls.filter(during)) {
+    const [begin, end] = [span.from > from ? span.from : from, span.until < until ? span.until : until];
+    stalled.set(span.whose, (stalled.get(span.whose) ?? 0n) + end - begin);
   }
-  return Number(slowest / 1_000_000n);
+  const mostStalled = longest([...stalled.values()]);
+  const slowest = longest(releases.filter(during).map((span) => span.until - span.from));
+  return until - from <= BigInt(Math.round(boundMs * 1e6)) + mostStalled + 5n * slowest;
 }
 
-/** Where clients stood still before anything was broken. */
-function stallsOf(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
-  const faults = events.filter(({ f }) => f === "fault");
-  const broken = faults.findIndex(({ fault }) => fault !== stall);
-  return broken < 0 ? faults : faults.slice(0, broken);
+function longest(spans: readonly bigint[]): bigint {
+  return spans.reduce((most, span) => (span > most ? span : most), 0n);
 }
 
-/** How long the client that stalled most stood still, in milliseconds. */
-function mostStalledMs(stalls: readonly HistoryEvent[]): number {
-  const begun = new Map<string | undefined, bigint>();
-  const sums = new Map<string | undefined, bigint>();
-  for (const { t, type, target } of stalls) {
-    if (type === "invoke") begun.set(target, t);
-    else sums.set(target, (sums.get(target) ?? 0n) + t - (begun.get(target) ?? t));
-  }
-  return Math.max(0, ...[...sums.values()].map((sum) => Number(sum / 1_000_000n)));
-}
-
-/** All that happened on the locks of the calm opening, but for those whose requests may have come twice. */
+/**
+ * All that happened on the locks of the calm opening, but for those whose requests may have come twice. It ends with the first fault,
+ * even if somebody still waits then: nobody knows for how long that would have been.
+ */
 function calmPart(events: readonly HistoryEvent[]): readonly HistoryEvent[] {
   const attempts = new Set<string>();
-  const part = events.filter(({ f, lock, attempt }) => {
+  const calm = beforeFaults(events);
+  const part = calm.filter(({ f, lock, attempt }) => {
     if (lock?.includes(calmMark) === true && !lock.includes(echoMark)) {
       if (attempt !== undefined) attempts.add(attempt);
       return true;
     }
     return f === "end" || (attempt !== undefined && attempts.has(attempt));
   });
+  const [first, last] = [events[calm.length], events.at(-1)];
+  if (first !== undefined && last?.f === "end") part.push({ ...last, t: first.t });
   return renumber(part);
 }

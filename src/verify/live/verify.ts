@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openBackend } from "../../connect.ts";
 import type { Backend } from "../../core/backend.ts";
 import { LockError } from "../../core/errors.ts";
+import { demand } from "../../core/traits.ts";
 import type { Violation } from "../checks/check.ts";
 import { History, type HistoryEvent } from "../history.ts";
 import { makeFolder, removeFolder } from "../servers/server-process.ts";
@@ -71,6 +72,8 @@ class Run {
   async all(): Promise<Verified> {
     const options = this.#options;
     this.#backend = await openBackend(options.url);
+    // One that excludes only clients of one process has nothing to show to several.
+    demand(this.#backend.name, this.#backend.traits, { scope: "machine" });
     // A store that cannot be reached is not worth a run.
     await this.#unlessAborted(sweep(this.#backend, this.#prefix, false));
     const impossible = impossibleFaults(options.url, options.faults);

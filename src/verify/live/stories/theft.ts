@@ -97,8 +97,9 @@ async function releaseByForce(stage: Stage): Promise<void> {
   const waiting = other.ask(lock, { ttl });
   await seeWaiting(stage, lock, 1);
   const operator = await load.open();
-  const [first] = await operator.list(lock);
-  if (first !== undefined && held !== null) {
+  // Of a process that stood still the holder's entry may have expired: then the first is not the one that is meant.
+  const first = (await operator.list(lock)).find(({ seq }) => seq === held?.lock.token);
+  if (first !== undefined) {
     const about = { f: "evict", attempt: holder.attempt } as const;
     other.observer.record({ ...about, type: "invoke" });
     const removed = await operator.remove(lock, first.id, true, first.seq);
