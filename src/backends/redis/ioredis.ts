@@ -1,5 +1,6 @@
 /** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
 import { invalid } from "../../core/errors.ts";
+import { listenTo, stopListening } from "./events.ts";
 import { slotOf } from "./keys.ts";
 import {
   can,
@@ -109,7 +110,7 @@ export class IoredisLink implements Link {
   };
   readonly #onNode = (node: unknown): void => {
     if (!isObject(node) || !isIoredis(node)) return;
-    node.on("ready", this.#onNodeReady);
+    listenTo(node, "ready", this.#onNodeReady);
     if (this.isReady) this.#connect(node);
   };
   readonly #connectAll = (): void => {
@@ -164,17 +165,17 @@ export class IoredisLink implements Link {
   start(onReady: () => void, onDown: () => void = () => {}): void {
     this.#onReady = onReady;
     this.#onDown = onDown;
-    this.#client.on("ready", onReady);
-    this.#client.on("close", onDown);
-    this.#client.on("close", this.#onClose);
+    listenTo(this.#client, "ready", onReady);
+    listenTo(this.#client, "close", onDown);
+    listenTo(this.#client, "close", this.#onClose);
     if (this.cluster) {
-      this.#client.on("ready", this.#connectAll);
-      this.#client.on("+node", this.#onNode);
+      listenTo(this.#client, "ready", this.#connectAll);
+      listenTo(this.#client, "+node", this.#onNode);
       for (const node of this.#nodes()) this.#onNode(node);
     }
     if (this.#ours) {
-      this.#client.on("error", this.#onError);
-      this.#client.on("end", this.#onEnd);
+      listenTo(this.#client, "error", this.#onError);
+      listenTo(this.#client, "end", this.#onEnd);
     }
     if (this.#client.status !== "wait") return;
     this.#client.connect().catch(this.#onError);
@@ -242,13 +243,13 @@ export class IoredisLink implements Link {
   }
 
   async close(): Promise<void> {
-    if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
-    if (this.#onDown !== null) this.#client.off("close", this.#onDown);
-    this.#client.off("close", this.#onClose);
-    this.#client.off("ready", this.#connectAll);
-    this.#client.off("+node", this.#onNode);
+    if (this.#onReady !== null) stopListening(this.#client, "ready", this.#onReady);
+    if (this.#onDown !== null) stopListening(this.#client, "close", this.#onDown);
+    stopListening(this.#client, "close", this.#onClose);
+    stopListening(this.#client, "ready", this.#connectAll);
+    stopListening(this.#client, "+node", this.#onNode);
     if (isCluster(this.#client))
-      for (const node of this.#client.nodes("all")) node.off("ready", this.#onNodeReady);
+      for (const node of this.#client.nodes("all")) stopListening(node, "ready", this.#onNodeReady);
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
   }
