@@ -128,9 +128,11 @@ export class IoredisLink implements Link {
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
+  readonly #written: SendWritten | null;
 
   constructor(client: IoredisClient, ours: boolean) {
     this.#client = client;
+    this.#written = sendWritten(client);
     this.#ours = ours;
     this.cluster = isCluster(client);
     this.inOrder = !this.cluster;
@@ -185,7 +187,8 @@ export class IoredisLink implements Link {
     // These have no key of their own, but follow what was sent to its node.
     const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
     const node = follows ? this.#nodeAt(slotOf(key)) : undefined;
-    return (node ?? this.#client).call(command.toLowerCase(), args);
+    const name = command.toLowerCase();
+    return this.#written?.(name, args) ?? (node ?? this.#client).call(name, args);
   }
 
   nodeOf(slot: number): string | undefined {
@@ -253,6 +256,44 @@ export class IoredisLink implements Link {
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
   }
+}
+
+/** Sends a command that was written here; null if a word of it is no text. */
+type SendWritten = (name: string, words: readonly Word[]) => Promise<unknown> | null;
+
+/**
+ * The library copies the words of a command one by one and looks at each of them twice before it writes them, which takes longer
+ * than what we do for a call; so it is given commands that need only be sent. Null where it does not take them.
+ */
+function sendWritten(client: IoredisClient): SendWritten | null {
+  const sendCommand = property(client, "sendCommand");
+  if (isCluster(client) || !isFunction(sendCommand)) return null;
+  // Called on this, it makes a command and gives it to us instead of sending it.
+  const maker = { options: {}, sendCommand: (command: unknown) => command };
+  const make = (name: string): unknown => Reflect.apply(client.call, maker, [name]);
+  const probe = make("ping");
+  if (!isObject(probe) || !can(probe, "toWritable") || !Array.isArray(property(probe, "args"))) return null;
+  return (name, words) => {
+    const text = writeCommand(name, words);
+    if (text === null) return null;
+    // Its words are still what its errors and traces show.
+    const command = Object.assign(Object(make(name)), { args: words, toWritable: () => text });
+    return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
+  };
+}
+
+/** What comes before a word of so many bytes. */
+const heads: readonly string[] = Array.from({ length: 256 }, (_, length) => `\r\n$${length}\r\n`);
+
+/** A command as a server reads it; null if a word of it is no text. */
+export function writeCommand(name: string, words: readonly Word[]): string | null {
+  let text = `*${words.length + 1}\r\n$${name.length}\r\n${name}`;
+  for (const word of words) {
+    if (typeof word !== "string") return null;
+    const length = Buffer.byteLength(word);
+    text += (heads[length] ?? `\r\n$${length}\r\n`) + word;
+  }
+  return `${text}\r\n`;
 }
 
 function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Listening {
