@@ -1,4 +1,5 @@
 /** One client of either library that is handed to many backends: all of them hear of its connection, and it hears of no leak. */
+import type { EventEmitter } from "node:events";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis-5";
 import { createClient } from "redis";
@@ -22,16 +23,20 @@ it.each(kinds)("$name", async ({ name, open }) => {
   const { server, port } = await startRedis();
   onTestFinished(() => server.remove());
   const client = open(port);
-  client.on("error", () => {});
-  onTestFinished(
-    () => void (client instanceof Redis || client instanceof Redis5 ? client.disconnect() : client.destroy()),
-  );
+  const emitter: EventEmitter = client;
+  emitter.on("error", () => {});
+  onTestFinished(() => {
+    if (client instanceof Redis || client instanceof Redis5) client.disconnect();
+    else client.destroy();
+  });
   const warnings: Error[] = [];
   const warned = (warning: Error): number => warnings.push(warning);
   process.on("warning", warned);
   onTestFinished(() => void process.off("warning", warned));
   const listeners = (): readonly number[] =>
-    ["ready", "close", "end", "reconnecting", "error", "connect"].map((event) => client.listenerCount(event));
+    ["ready", "close", "end", "reconnecting", "error", "connect"].map((event) =>
+      emitter.listenerCount(event),
+    );
   const before = listeners();
 
   const backends = Array.from({ length: 12 }, (_, index) => [
@@ -40,7 +45,7 @@ it.each(kinds)("$name", async ({ name, open }) => {
   ]).flat();
   await Promise.all(backends.map((backend) => backend.list("any")));
   const down = new Promise((resolve) => {
-    client.once(name.startsWith("io") ? "close" : "reconnecting", resolve);
+    emitter.once(name.startsWith("io") ? "close" : "reconnecting", resolve);
   });
   await ask(port, "client", "kill", "type", "normal");
   await down;

@@ -240,8 +240,8 @@ it("a command is written as ioredis writes it", () => {
   fc.assert(
     fc.property(fc.array(word, { minLength: 1 }), (words) => {
       const text = writeCommand("evalsha", words);
-      expect(text).toBe(new Command("evalsha", words).toWritable());
-      expect(text).toBe(new Command5("evalsha", words).toWritable());
+      expect(text).toBe(new Command("evalsha", words).toWritable({}));
+      expect(text).toBe(new Command5("evalsha", words).toWritable({}));
     }),
   );
   expect(writeCommand("set", ["a", Buffer.from([0xff])])).toBeNull();

@@ -44,7 +44,7 @@ function relayTo(told: Set<EventListener>): Relay {
     told,
     tell: (...args) => {
       // Whoever comes meanwhile is told of the next, as by an emitter of Node.js.
-      for (const listener of [...told]) listener(...args);
+      [...told].forEach((listener) => listener(...args));
     },
   };
 }

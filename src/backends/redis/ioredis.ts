@@ -266,11 +266,12 @@ type SendWritten = (name: string, words: readonly Word[]) => Promise<unknown> | 
  * than what we do for a call; so it is given commands that need only be sent. Null where it does not take them.
  */
 function sendWritten(client: IoredisClient): SendWritten | null {
+  const call = property(client, "call");
   const sendCommand = property(client, "sendCommand");
-  if (isCluster(client) || !isFunction(sendCommand)) return null;
+  if (isCluster(client) || !isFunction(call) || !isFunction(sendCommand)) return null;
   // Called on this, it makes a command and gives it to us instead of sending it.
   const maker = { options: {}, sendCommand: (command: unknown) => command };
-  const make = (name: string): unknown => Reflect.apply(client.call, maker, [name]);
+  const make = (name: string): unknown => Reflect.apply(call, maker, [name]);
   const probe = make("ping");
   if (!isObject(probe) || !can(probe, "toWritable") || !Array.isArray(property(probe, "args"))) return null;
   return (name, words) => {
