@@ -275,10 +275,12 @@ function sendWritten(client: IoredisClient): SendWritten | null {
   const probe = make("ping");
   if (!isObject(probe) || !can(probe, "toWritable") || !Array.isArray(property(probe, "args"))) return null;
   return (name, words) => {
-    const text = writeCommand(name, words);
-    if (text === null) return null;
+    if (!words.every(isText)) return null;
     // Its words are still what its errors and traces show.
-    const command = Object.assign(Object(make(name)), { args: words, toWritable: () => text });
+    const command = Object.assign(Object(make(name)), {
+      args: words,
+      toWritable: () => writeCommand(name, words),
+    });
     return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
   };
 }
@@ -286,11 +288,14 @@ function sendWritten(client: IoredisClient): SendWritten | null {
 /** What comes before a word of so many bytes. */
 const heads: readonly string[] = Array.from({ length: 256 }, (_, length) => `\r\n$${length}\r\n`);
 
-/** A command as a server reads it; null if a word of it is no text. */
-export function writeCommand(name: string, words: readonly Word[]): string | null {
+function isText(word: Word): word is string {
+  return typeof word === "string";
+}
+
+/** A command as a server reads it. */
+export function writeCommand(name: string, words: readonly string[]): string {
   let text = `*${words.length + 1}\r\n$${name.length}\r\n${name}`;
   for (const word of words) {
-    if (typeof word !== "string") return null;
     const length = Buffer.byteLength(word);
     text += (heads[length] ?? `\r\n$${length}\r\n`) + word;
   }
