@@ -86,16 +86,23 @@ it.each([
       [client, ...client.nodes("all")].flatMap((each) =>
         ["ready", "close", "end", "+node"].map((event) => each.listenerCount(event)),
       );
+    const warnings: Error[] = [];
+    const warned = (warning: Error): number => warnings.push(warning);
+    process.on("warning", warned);
     try {
       const counts: number[][] = [];
       for (let turn = 0; turn < 3; turn++) {
-        const backend = redisBackend({ client, prefix: "again:", deadlineMs: 30_000 });
-        await backend.list("any");
-        await backend.close();
+        const backends = Array.from({ length: 12 }, (_, index) =>
+          redisBackend({ client, prefix: `again-${index}:`, deadlineMs: 30_000 }),
+        );
+        await Promise.all(backends.map((backend) => backend.list("any")));
+        await Promise.all(backends.map((backend) => backend.close()));
         counts.push(listeners());
       }
+      expect(warnings).toEqual([]);
       expect(counts[2]).toEqual(counts[1]);
     } finally {
+      process.off("warning", warned);
       client.disconnect();
     }
   },

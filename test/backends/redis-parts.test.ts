@@ -1,5 +1,7 @@
 /** The pure parts of the Redis backend: keys and slots, records, URLs, the server's clock; and batches, over a link by hand. */
 import * as fc from "fast-check";
+import { Command } from "ioredis";
+import { Command as Command5 } from "ioredis-5";
 import { describe, expect, it } from "vitest";
 import { redisBackend, settingsOf } from "../../src/backends/redis/index.ts";
 import { appendCall, removeCall } from "../../src/backends/redis/calls.ts";
@@ -13,6 +15,7 @@ import {
   tagOfSlot,
 } from "../../src/backends/redis/keys.ts";
 import { readInfo } from "../../src/backends/redis/health.ts";
+import { writeCommand } from "../../src/backends/redis/ioredis.ts";
 import type { Link } from "../../src/backends/redis/link.ts";
 import { Outbox } from "../../src/backends/redis/outbox.ts";
 import { packEntry, packOwner, readMessage, readRecord } from "../../src/backends/redis/records.ts";
@@ -226,6 +229,21 @@ describe("the server's clock", () => {
     clocks.learn(1, 91_000, 1_000, 1_001);
     expect([clocks.steps, steps.length]).toEqual([1, 1]);
   });
+});
+
+it("a command is written as ioredis writes it", () => {
+  const word = fc.oneof(
+    fc.string(),
+    fc.string({ unit: "binary", maxLength: 300 }),
+    fc.string({ minLength: 250 }),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1 }), (words) => {
+      const text = writeCommand("evalsha", words);
+      expect(text).toBe(new Command("evalsha", words).toWritable({}));
+      expect(text).toBe(new Command5("evalsha", words).toWritable({}));
+    }),
+  );
 });
 
 it("INFO is read field by field", () => {

@@ -43,7 +43,7 @@ export function appendCall(id: string, ttlMs: number, atOnce: boolean, entry: st
 
 /** Takes an entry out, with that seq unless it is undefined. */
 export function removeCall(id: string, seq: bigint | undefined): Call {
-  return { work: 5, keys: 3, text: `d${id}\0${seq ?? ""}` };
+  return { work: 5, keys: 3, text: seq === undefined ? `d${id}\0` : `d${ownOf(id, seq)}` };
 }
 
 /** The same for somebody else's. */

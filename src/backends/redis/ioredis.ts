@@ -1,5 +1,6 @@
 /** A Link over ioredis 5 or 6: one server, Sentinel or Cluster. */
 import { invalid } from "../../core/errors.ts";
+import { listenTo, stopListening } from "./events.ts";
 import { slotOf } from "./keys.ts";
 import {
   can,
@@ -109,7 +110,7 @@ export class IoredisLink implements Link {
   };
   readonly #onNode = (node: unknown): void => {
     if (!isObject(node) || !isIoredis(node)) return;
-    node.on("ready", this.#onNodeReady);
+    listenTo(node, "ready", this.#onNodeReady);
     if (this.isReady) this.#connect(node);
   };
   readonly #connectAll = (): void => {
@@ -127,9 +128,11 @@ export class IoredisLink implements Link {
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
+  readonly #written: SendWritten | null;
 
   constructor(client: IoredisClient, ours: boolean) {
     this.#client = client;
+    this.#written = sendWritten(client);
     this.#ours = ours;
     this.cluster = isCluster(client);
     this.inOrder = !this.cluster;
@@ -164,17 +167,17 @@ export class IoredisLink implements Link {
   start(onReady: () => void, onDown: () => void = () => {}): void {
     this.#onReady = onReady;
     this.#onDown = onDown;
-    this.#client.on("ready", onReady);
-    this.#client.on("close", onDown);
-    this.#client.on("close", this.#onClose);
+    listenTo(this.#client, "ready", onReady);
+    listenTo(this.#client, "close", onDown);
+    listenTo(this.#client, "close", this.#onClose);
     if (this.cluster) {
-      this.#client.on("ready", this.#connectAll);
-      this.#client.on("+node", this.#onNode);
+      listenTo(this.#client, "ready", this.#connectAll);
+      listenTo(this.#client, "+node", this.#onNode);
       for (const node of this.#nodes()) this.#onNode(node);
     }
     if (this.#ours) {
-      this.#client.on("error", this.#onError);
-      this.#client.on("end", this.#onEnd);
+      listenTo(this.#client, "error", this.#onError);
+      listenTo(this.#client, "end", this.#onEnd);
     }
     if (this.#client.status !== "wait") return;
     this.#client.connect().catch(this.#onError);
@@ -184,7 +187,8 @@ export class IoredisLink implements Link {
     // These have no key of their own, but follow what was sent to its node.
     const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
     const node = follows ? this.#nodeAt(slotOf(key)) : undefined;
-    return (node ?? this.#client).call(command.toLowerCase(), args);
+    const name = command.toLowerCase();
+    return this.#written?.(name, args) ?? (node ?? this.#client).call(name, args);
   }
 
   nodeOf(slot: number): string | undefined {
@@ -242,16 +246,60 @@ export class IoredisLink implements Link {
   }
 
   async close(): Promise<void> {
-    if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
-    if (this.#onDown !== null) this.#client.off("close", this.#onDown);
-    this.#client.off("close", this.#onClose);
-    this.#client.off("ready", this.#connectAll);
-    this.#client.off("+node", this.#onNode);
+    if (this.#onReady !== null) stopListening(this.#client, "ready", this.#onReady);
+    if (this.#onDown !== null) stopListening(this.#client, "close", this.#onDown);
+    stopListening(this.#client, "close", this.#onClose);
+    stopListening(this.#client, "ready", this.#connectAll);
+    stopListening(this.#client, "+node", this.#onNode);
     if (isCluster(this.#client))
-      for (const node of this.#client.nodes("all")) node.off("ready", this.#onNodeReady);
+      for (const node of this.#client.nodes("all")) stopListening(node, "ready", this.#onNodeReady);
     this.#onReady = null;
     if (this.#ours) this.#client.disconnect();
   }
+}
+
+/** Sends a command that was written here; null if a word of it is no text. */
+type SendWritten = (name: string, words: readonly Word[]) => Promise<unknown> | null;
+
+/**
+ * The library copies the words of a command one by one and looks at each of them twice before it writes them, which takes longer
+ * than what we do for a call; so it is given commands that need only be sent. Null where it does not take them.
+ */
+function sendWritten(client: IoredisClient): SendWritten | null {
+  const call = property(client, "call");
+  const sendCommand = property(client, "sendCommand");
+  if (isCluster(client) || !isFunction(call) || !isFunction(sendCommand)) return null;
+  // Called on this, it makes a command and gives it to us instead of sending it.
+  const maker = { options: {}, sendCommand: (command: unknown) => command };
+  const make = (name: string): unknown => Reflect.apply(call, maker, [name]);
+  const probe = make("ping");
+  if (!isObject(probe) || !can(probe, "toWritable") || !Array.isArray(property(probe, "args"))) return null;
+  return (name, words) => {
+    if (!words.every(isText)) return null;
+    // Its words are still what its errors and traces show.
+    const command = Object.assign(Object(make(name)), {
+      args: words,
+      toWritable: () => writeCommand(name, words),
+    });
+    return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
+  };
+}
+
+/** What comes before a word of so many bytes. */
+const heads: readonly string[] = Array.from({ length: 256 }, (_, length) => `\r\n$${length}\r\n`);
+
+function isText(word: Word): word is string {
+  return typeof word === "string";
+}
+
+/** A command as a server reads it. */
+export function writeCommand(name: string, words: readonly string[]): string {
+  let text = `*${words.length + 1}\r\n$${name.length}\r\n${name}`;
+  for (const word of words) {
+    const length = Buffer.byteLength(word);
+    text += (heads[length] ?? `\r\n$${length}\r\n`) + word;
+  }
+  return `${text}\r\n`;
 }
 
 function listenWith(client: IoredisClient, { onMessage, onDown }: Listener): Listening {

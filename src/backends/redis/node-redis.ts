@@ -1,5 +1,6 @@
 /** A Link over node-redis 5 or 6: one server or Cluster. Sentinels are followed in sentinel.ts. */
 import { invalid } from "../../core/errors.ts";
+import { listenTo, stopListening } from "./events.ts";
 import { slotOf } from "./keys.ts";
 import {
   can,
@@ -162,9 +163,9 @@ export class NodeRedisLink implements Link {
   start(onReady: () => void, onDown: () => void = () => {}): void {
     this.#onReady = onReady;
     this.#onDown = onDown;
-    this.#client.on("ready", onReady);
-    for (const event of downEvents) this.#client.on(event, onDown);
-    if (this.#ours) this.#client.on("error", this.#onError);
+    listenTo(this.#client, "ready", onReady);
+    for (const event of downEvents) listenTo(this.#client, event, onDown);
+    if (this.#ours) listenTo(this.#client, "error", this.#onError);
     if (!this.#client.isOpen) this.#connect();
     if (this.cluster && !this.isReady) this.#awaitNodes(10);
   }
@@ -225,8 +226,9 @@ export class NodeRedisLink implements Link {
   }
 
   async close(): Promise<void> {
-    if (this.#onReady !== null) this.#client.off("ready", this.#onReady);
-    if (this.#onDown !== null) for (const event of downEvents) this.#client.off(event, this.#onDown);
+    if (this.#onReady !== null) stopListening(this.#client, "ready", this.#onReady);
+    if (this.#onDown !== null)
+      for (const event of downEvents) stopListening(this.#client, event, this.#onDown);
     this.#onReady = null;
     if (this.#ours && this.#client.isOpen) await this.#client.destroy();
   }

@@ -6,6 +6,7 @@ local nowUs = time[1] * 1000000 + time[2]
 local laterMs = math.ceil(nowUs / 1000)
 local lastGiven = nowUs - 1
 local spareShare = 8
+local lastExpiry, lastLife
 local function text(number)
   if number < 1000000 then return string.format('%d', number) end
   return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
@@ -55,7 +56,8 @@ end
 local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
   local seq = text(given)
-  local life = text(expiry)
+  if expiry ~= lastExpiry then lastExpiry, lastLife = expiry, text(expiry) end
+  local life = lastLife
   local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
   local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
   if not value then
@@ -83,15 +85,17 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   redis.call('SET', queue, '\0' .. seq .. ' ' .. lasts .. ' w\0' .. id, 'PXAT', lasts)
   return { seq, life, count, count, tail, nearest, '=', '' }
 end
-local function leaveQuickly(queue, entries, order, id, seq)
+local function leaveAlone(queue, own)
   local value = redis.call('GET', queue)
   if not value then return 0 end
-  local own = id .. '\0' .. (seq == '' and seq or seq .. ' ')
   if string.sub(value, 1, #own) == own then
     redis.call('DEL', queue)
     return 1
   end
   if string.byte(value) ~= 0 then return 0 end
+  return nil, value
+end
+local function leaveQuickly(value, queue, entries, order, id, seq)
   if not string.find(value, ' w%z') then return nil end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
@@ -453,11 +457,12 @@ local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
   return line:putLast(id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
 local function remove(queue, entries, order, id, seq)
-  local removed = leaveQuickly(queue, entries, order, id, seq)
+  local removed, value = leaveAlone(queue, id .. '\0' .. (seq == '' and seq or seq .. ' '))
+  removed = removed or leaveQuickly(value, queue, entries, order, id, seq)
   if removed then return removed end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local line = open(queue, entries, order, redis.call('GET', queue))
+  local line = open(queue, entries, order, value)
   line:mark()
   line:drop(id, record)
   line:settle()
@@ -520,8 +525,12 @@ for place = 3, #ARGV do
       done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'd' then
-    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
-    done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*) ?$'
+    local line
+    done, result, line = pcall(leaveAlone, K[key], string.sub(given, 2))
+    if line then
+      done, result = pcall(leaveQuickly, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    end
   elseif letter == 'k' then
     call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'
     local ttlMs, count, owned = match(given, arguments)

@@ -23,8 +23,12 @@ for place = 3, #ARGV do
       done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'd' then
-    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*)$'
-    done, result = pcall(leaveQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*) ?$'
+    local line
+    done, result, line = pcall(leaveAlone, K[key], string.sub(given, 2))
+    if line then
+      done, result = pcall(leaveQuickly, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    end
   elseif letter == 'k' then
     call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'
     local ttlMs, count, owned = match(given, arguments)

@@ -29,7 +29,8 @@ end
 local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
   local seq = text(given)
-  local life = text(expiry)
+  if expiry ~= lastExpiry then lastExpiry, lastLife = expiry, text(expiry) end
+  local life = lastLife
   local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
   local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
   if not value then
@@ -58,15 +59,20 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   return { seq, life, count, count, tail, nearest, '=', '' }
 end
 
-local function leaveQuickly(queue, entries, order, id, seq)
+-- Takes out an entry that is alone; own is what its queue begins with. Nil and what the queue is if that is a line.
+local function leaveAlone(queue, own)
   local value = redis.call('GET', queue)
   if not value then return 0 end
-  local own = id .. '\0' .. (seq == '' and seq or seq .. ' ')
   if string.sub(value, 1, #own) == own then
     redis.call('DEL', queue)
     return 1
   end
   if string.byte(value) ~= 0 then return 0 end
+  return nil, value
+end
+
+-- Out of a line.
+local function leaveQuickly(value, queue, entries, order, id, seq)
   if not string.find(value, ' w%z') then return nil end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end

@@ -4,11 +4,12 @@
 -- Returns: 1 if it was there and had not expired, with that seq unless that is "", else 0
 
 local function remove(queue, entries, order, id, seq)
-  local removed = leaveQuickly(queue, entries, order, id, seq)
+  local removed, value = leaveAlone(queue, id .. '\0' .. (seq == '' and seq or seq .. ' '))
+  removed = removed or leaveQuickly(value, queue, entries, order, id, seq)
   if removed then return removed end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local line = open(queue, entries, order, redis.call('GET', queue))
+  local line = open(queue, entries, order, value)
   line:mark()
   line:drop(id, record)
   line:settle()
