@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Backend, isBrowsable, type NewEntry, type Snapshot, type Traits } from "../core/backend.ts";
+import {
+  type Backend,
+  type Browsable,
+  isBrowsable,
+  type NewEntry,
+  type Snapshot,
+  type Traits,
+} from "../core/backend.ts";
 import { type Clock, type Random, systemClock } from "../core/clock.ts";
 import { LockManager, type ManagerOptions } from "../core/manager.ts";
 import { settle } from "./manual-clock.ts";
@@ -143,8 +150,18 @@ export class Stage {
   async eventuallyClean(...queues: readonly string[]): Promise<void> {
     for (const queue of queues) await this.eventuallyHas(queue, 0);
     const looker = this.#clients[0] ?? (await this.client());
-    if (isBrowsable(looker)) assert.deepEqual(await looker.queues(""), []);
+    if (isBrowsable(looker)) await this.#eventuallyNoQueue(looker);
     await this.eventuallyNoLitter();
+  }
+
+  /** What was asked for and is not wanted any more may come late, and goes then. */
+  async #eventuallyNoQueue(looker: Browsable): Promise<void> {
+    let left: readonly string[] = [];
+    const none = async (): Promise<boolean> => {
+      left = await looker.queues("");
+      return left.length === 0;
+    };
+    await this.eventually(() => `no queue is left: ${left.join(", ")}`, none);
   }
 
   /** Waits until the store says that nothing is left. */

@@ -1,6 +1,6 @@
 /** A throwaway server in a process of its own, on loopback: started, broken and removed; what it serves is left to its maker. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -211,13 +211,15 @@ export class ServerProcess {
     await removeFolder(this.#recipe.folder);
   }
 
-  #end(signal: NodeJS.Signals): Promise<void> {
+  async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-    return new Promise((resolve) => {
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const workers = workersOf(child);
+    await new Promise<void>((resolve) => {
       child.once("exit", () => resolve());
       child.kill(signal);
     });
+    await haveEnded(workers);
   }
 
   /** Processor time that it has used so far, in milliseconds. Linux only. */
@@ -226,5 +228,33 @@ export class ServerProcess {
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     // utime and stime, in ticks of a hundredth of a second.
     return (Number(fields[11]) + Number(fields[12])) * 10;
+  }
+}
+
+/** How long the processes of a server may outlive it, in milliseconds. */
+const afterlifeMs = 10_000;
+
+/** The processes that a server has started. Linux only: elsewhere none are known. */
+function workersOf({ pid }: ChildProcess): readonly string[] {
+  return (read(`/proc/${pid}/task/${pid}/children`) ?? "").split(" ").filter((worker) => worker !== "");
+}
+
+/** Waits until they have noticed that their server has ended, and ended: PostgreSQL does not start again before. */
+async function haveEnded(workers: readonly string[]): Promise<void> {
+  const until = performance.now() + afterlifeMs;
+  while (workers.some(isAlive) && performance.now() < until) await sleep(5);
+}
+
+/** One that only waits to be reaped is not. */
+function isAlive(pid: string): boolean {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat !== null && !/\) [XZ] /.test(stat);
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
   }
 }
