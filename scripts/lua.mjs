@@ -24,7 +24,7 @@ const guardFolder = join(root, "src", "fencing", "redis");
 const recipes = [
   {
     backend: "redis",
-    first: ["moment", "keep", "quick"],
+    first: ["alone", "moment", "keep", "quick"],
     shared: ["queue"],
     whenNeeded: ["append", "remove", "evict", "renew", "prune", "list"],
     last: ["calls"],

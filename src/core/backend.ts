@@ -77,7 +77,10 @@ export interface Snapshot {
   readonly ahead: Ahead;
 }
 
-/** A wish to extend the life of one entry to ttlMs from now. */
+/**
+ * A wish to extend the life of one entry to ttlMs from now. The core gives the same object each time that it asks for the same entry,
+ * so a backend may keep what it makes of it; never more than weakly, since nobody says when it was asked for the last time.
+ */
 export interface Renewal {
   readonly queue: string;
   readonly id: string;

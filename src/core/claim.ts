@@ -4,7 +4,7 @@
  */
 import { onAbort } from "./aborts.ts";
 import type { Due, Moment } from "./agenda.ts";
-import type { Answer, Entry, EntryMode, NewEntry, Renewed, Snapshot } from "./backend.ts";
+import type { Answer, Entry, EntryMode, NewEntry, Renewal, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LossCause } from "./channels.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
@@ -51,6 +51,7 @@ export class Claim implements Due<Claim> {
   private validUntil = 0;
   private grantedAt = 0;
   private renewAt: number = never;
+  private asked: Renewal | null = null;
   private lossCause: LossCause | null = null;
   /** Whether its holder has released it. */
   hasLeft = false;
@@ -368,6 +369,13 @@ export class Claim implements Due<Claim> {
   }
 
   // What the keeper asks of a claim.
+
+  /** What the store is asked to renew: the same object for as long as our place in the queue is the same. */
+  get renewal(): Renewal {
+    const { queue, id, seq, asked } = this;
+    if (asked?.seq === seq) return asked;
+    return (this.asked = { queue, id, seq, ttlMs: this.wish.ttlMs });
+  }
 
   /** When the keeper has to attend to it next. */
   nextMoment(): number {

@@ -191,7 +191,7 @@ export class Keeper {
 
   async #renewBatch(claims: readonly Claim[]): Promise<void> {
     const sentAt = this.#clock.now();
-    const renewals = claims.map(({ queue, id, seq, wish }) => ({ queue, id, seq, ttlMs: wish.ttlMs }));
+    const renewals = claims.map((claim) => claim.renewal);
     let answers: readonly Renewed[];
     try {
       answers = await this.#backend.renew(renewals);
@@ -201,7 +201,7 @@ export class Keeper {
     const now = this.#clock.now();
     claims.forEach((claim, index) => {
       // An answer about an earlier place in the queue says nothing about this one.
-      if (!claim.alive || claim.seq !== renewals[index]?.seq) return;
+      if (!claim.alive || claim.renewal !== renewals[index]) return;
       claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt, now);
       if (claim.alive) this.keep(claim);
     });

@@ -18,6 +18,7 @@ import { readInfo } from "../../src/backends/redis/health.ts";
 import { writeCommand } from "../../src/backends/redis/ioredis.ts";
 import type { Link } from "../../src/backends/redis/link.ts";
 import { Outbox } from "../../src/backends/redis/outbox.ts";
+import { Phrases } from "../../src/backends/redis/phrases.ts";
 import { packEntry, packOwner, readMessage, readRecord } from "../../src/backends/redis/records.ts";
 import { Renewals } from "../../src/backends/redis/renewals.ts";
 import { ServerClock, ServerClocks } from "../../src/backends/redis/server-clock.ts";
@@ -322,7 +323,8 @@ describe("the outbox", () => {
     }));
     const known = new KeyNames("p:", false);
     return new Promise<readonly Renewed[]>((resolve) => {
-      new Renewals(renewals, outbox, (queue) => known.of(queue), resolve).send((id) => waiting.includes(id));
+      const all = new Renewals(renewals, outbox, known, new Phrases(known), resolve);
+      all.send((id) => waiting.includes(id));
     });
   }
 

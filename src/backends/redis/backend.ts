@@ -24,6 +24,7 @@ import { Hub } from "./hub.ts";
 import { KeyNames, nameOfKey, type PlacedKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
 import { Outbox } from "./outbox.ts";
+import { Phrases } from "./phrases.ts";
 import { packEntry, packOwner, readList, wholeMs } from "./records.ts";
 import { Renewals } from "./renewals.ts";
 import { ServerClocks } from "./server-clock.ts";
@@ -62,6 +63,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   readonly #outbox: Outbox;
   readonly #hub: Hub;
   readonly #keys: KeyNames;
+  readonly #phrases: Phrases;
   readonly #common = new WeakMap<Owner, { readonly channel: string; readonly text: string }>();
   readonly #takeBack = (keys: PlacedKeys, id: string): void => {
     this.#ask(keys, removeCall(id, undefined), isOne).catch(() => {});
@@ -78,6 +80,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#clock = clock;
     this.#traits = { ...redisTraits, callOrder: link.inOrder };
     this.#keys = new KeyNames(prefix, link.cluster);
+    this.#phrases = new Phrases(this.#keys);
     const channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
     this.#serverClocks = new ServerClocks(warnOfStep);
     this.#outbox = new Outbox(
@@ -142,7 +145,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {
     return new Promise((resolve) => {
       this.#open();
-      const all = new Renewals(renewals, this.#outbox, (queue) => this.#keys.of(queue), resolve);
+      const all = new Renewals(renewals, this.#outbox, this.#keys, this.#phrases, resolve);
       all.send((id) => this.#hub.isWaiting(id));
     });
   }

@@ -3,6 +3,7 @@ import type { LockError } from "../../core/errors.ts";
 import type { Call } from "./calls.ts";
 import type { QueueKeys } from "./keys.ts";
 import { asText } from "./link.ts";
+import type { Phrase } from "./phrases.ts";
 
 /** Who gets the answer of a call. */
 export interface Taker {
@@ -27,6 +28,8 @@ export class Batch {
   readonly slot: number;
   /** By when it must have been answered, by our clock. */
   readonly dueAt: number;
+  /** The words that it is sent in, if they were there before; then nothing is added to it. */
+  readonly phrase: Phrase | null;
   readonly keys: string[] = [];
   /** The calls, as scripts/calls.lua takes them. */
   readonly texts: string[] = [];
@@ -41,7 +44,8 @@ export class Batch {
   over = false;
   again = false;
 
-  constructor(key: string, slot: number, dueAt: number) {
+  constructor(key: string, slot: number, dueAt: number, phrase: Phrase | null = null) {
+    this.phrase = phrase;
     this.key = key;
     this.slot = slot;
     this.dueAt = dueAt;

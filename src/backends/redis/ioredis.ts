@@ -6,6 +6,7 @@ import {
   can,
   isFunction,
   isObject,
+  type Kept,
   type Link,
   type Listener,
   type Listening,
@@ -183,12 +184,12 @@ export class IoredisLink implements Link {
     this.#client.connect().catch(this.#onError);
   }
 
-  send(command: string, args: readonly Word[], key?: string): Promise<unknown> {
+  send(command: string, args: readonly Word[], key?: string, kept?: Kept): Promise<unknown> {
     // These have no key of their own, but follow what was sent to its node.
     const follows = this.cluster && key !== undefined && command.startsWith("WAIT");
     const node = follows ? this.#nodeAt(slotOf(key)) : undefined;
     const name = command.toLowerCase();
-    return this.#written?.(name, args) ?? (node ?? this.#client).call(name, args);
+    return this.#written?.(name, args, kept) ?? (node ?? this.#client).call(name, args);
   }
 
   nodeOf(slot: number): string | undefined {
@@ -259,7 +260,7 @@ export class IoredisLink implements Link {
 }
 
 /** Sends a command that was written here; null if a word of it is no text. */
-type SendWritten = (name: string, words: readonly Word[]) => Promise<unknown> | null;
+type SendWritten = (name: string, words: readonly Word[], kept?: Kept) => Promise<unknown> | null;
 
 /**
  * The library copies the words of a command one by one and looks at each of them twice before it writes them, which takes longer
@@ -274,13 +275,14 @@ function sendWritten(client: IoredisClient): SendWritten | null {
   const make = (name: string): unknown => Reflect.apply(call, maker, [name]);
   const probe = make("ping");
   if (!isObject(probe) || !can(probe, "toWritable") || !Array.isArray(property(probe, "args"))) return null;
-  return (name, words) => {
+  return (name, words, kept) => {
     if (!words.every(isText)) return null;
+    const write = (): string | Buffer => {
+      if (kept === undefined) return writeCommand(name, words);
+      return (kept.bytes ??= Buffer.from(writeCommand(name, words)));
+    };
     // Its words are still what its errors and traces show.
-    const command = Object.assign(Object(make(name)), {
-      args: words,
-      toWritable: () => writeCommand(name, words),
-    });
+    const command = Object.assign(Object(make(name)), { args: words, toWritable: write });
     return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
   };
 }

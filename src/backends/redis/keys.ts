@@ -40,6 +40,11 @@ export class KeyNames {
     this.#cluster = cluster;
   }
 
+  /** The slot of a queue's keys. */
+  slotOf(name: string): number {
+    return this.#cluster ? this.of(name).slot : 0;
+  }
+
   of(name: string): PlacedKeys {
     let keys = this.#known.get(name);
     if (keys === undefined) {

@@ -3,6 +3,11 @@
 /** A word of a command: text, or bytes that are no text. */
 export type Word = string | Buffer;
 
+/** Where a link may keep what it has written, for the next time that the same command and words are sent. */
+export interface Kept {
+  bytes: Buffer | null;
+}
+
 /** A connection to a server, a pair watched by Sentinel, or a cluster. */
 export interface Link {
   readonly library: "ioredis" | "node-redis";
@@ -18,7 +23,7 @@ export interface Link {
   /** Begins to connect if nobody has, and calls back each time that commands can be sent again, and when they cannot. */
   start(onReady: () => void, onDown?: () => void): void;
   /** Sends a command; on a cluster, to the node that has the key. Rejects with the library's error. */
-  send(command: string, args: readonly Word[], key?: string): Promise<unknown>;
+  send(command: string, args: readonly Word[], key?: string, kept?: Kept): Promise<unknown>;
   /** Sends a command to each node that has data: one, but for a cluster. */
   sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]>;
   /** Sends a command to one of them, by its place in the answers of sendToAll. */

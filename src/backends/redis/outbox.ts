@@ -2,7 +2,6 @@
  * Sends the calls of one tick as one script call, each with a deadline of its own: what cannot be sent waits until then
  * and no longer, what is not answered by then counts as unknown. It leaves the meaning of calls to the backend.
  */
-import { createHash } from "node:crypto";
 import { afterReading, type Clock, type Timer } from "../../core/clock.ts";
 import { Batch, type Confirmation, lackOf, type Taker } from "./batch.ts";
 import type { Call } from "./calls.ts";
@@ -18,10 +17,9 @@ import {
 } from "./failures.ts";
 import type { PlacedKeys } from "./keys.ts";
 import { asText, type Link } from "./link.ts";
+import { digest, type Phrase } from "./phrases.ts";
 import { callsScript } from "./scripts.ts";
 import type { ServerClocks } from "./server-clock.ts";
-
-const digest: string = createHash("sha1").update(callsScript).digest("hex");
 
 /**
  * How much work a script call has when nothing more is added to it, 64 appends or two runs of renewals: while the server works
@@ -97,17 +95,32 @@ export class Outbox {
     this.#batchFor(queues[0] ?? "", slot, null).addRun(queues, call, taker);
   }
 
+  /** Sends a call about many queues by itself, in the words that it has. */
+  addPhrase(phrase: Phrase, taker: Taker): void {
+    if (this.#closed) return taker.fail(closed());
+    const { key, slot } = phrase;
+    const open = this.#open.get(slot);
+    if (open !== undefined) this.#close(slot, open);
+    const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs, phrase);
+    batch.takers.push(taker);
+    this.#close(slot, batch);
+    this.#flushSoon();
+  }
+
   #batchFor(key: string, slot: number, common: string | null): Batch {
     const open = this.#open.get(slot);
     if (open !== undefined && open.work < mostWork && open.takes(common)) return open;
     if (open !== undefined) this.#close(slot, open);
     const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs);
     this.#open.set(slot, batch);
-    if (!this.#flushing) {
-      this.#flushing = true;
-      process.nextTick(this.#flush);
-    }
+    this.#flushSoon();
     return batch;
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    process.nextTick(this.#flush);
   }
 
   #close(slot: number, batch: Batch): void {
@@ -160,14 +173,13 @@ export class Outbox {
 
   #send(batch: Batch, withText: boolean): void {
     if (batch.over) return;
-    const { keys, texts, key, common } = batch;
+    const { key, phrase } = batch;
     batch.sentAt = this.#clock.now();
     batch.listening = this.#listening();
-    const until = this.#serverClocks.at(batch.slot, batch.dueAt) ?? 0;
-    const script = withText ? callsScript : digest;
-    // Lists alone are joined several times as fast as lists and words.
-    const words = [script, String(keys.length)].concat(keys, [String(until), common ?? ""], texts);
-    const answer = this.#link.send(withText ? "EVAL" : "EVALSHA", words, key);
+    const words = phrase?.words ?? this.#wordsOf(batch);
+    const answer = withText
+      ? this.#link.send("EVAL", [callsScript, ...words.slice(1)], key)
+      : this.#link.send("EVALSHA", words, key, phrase?.kept);
     this.#sent.add(batch);
     this.#wakeAt(batch.dueAt);
     const confirmed = this.#confirm(batch);
@@ -177,25 +189,32 @@ export class Outbox {
     );
   }
 
+  #wordsOf({ keys, texts, common, slot, dueAt }: Batch): readonly string[] {
+    const until = this.#serverClocks.at(slot, dueAt) ?? 0;
+    // Lists alone are joined several times as fast as lists and words.
+    return [digest, String(keys.length)].concat(keys, [String(until), common ?? ""], texts);
+  }
+
   #answered(batch: Batch, reply: unknown, confirmed: Promise<string | null> | null): void {
     const now = this.#clock.now();
     this.#lastAnswerAt = now;
     this.#sent.delete(batch);
     this.#sendMissed();
-    if (!Array.isArray(reply)) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
-    const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
-    this.#serverClocks.learn(batch.slot, nowUs / 1000, batch.sentAt, now);
+    const read = readReply(batch, reply);
+    if (read === null) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
+    const { nowUs } = read;
+    if (nowUs > 0) this.#serverClocks.learn(batch.slot, nowUs / 1000, batch.sentAt, now);
     if (batch.over) return;
-    if (confirmed === null) return this.#give(batch, reply, nowUs, null);
-    void confirmed.then((lack) => this.#give(batch, reply, nowUs, lack));
+    if (confirmed === null) return this.#give(batch, read, null);
+    void confirmed.then((lack) => this.#give(batch, read, lack));
   }
 
-  /** Gives each taker its answer; two words of the reply are the time. */
-  #give(batch: Batch, reply: readonly unknown[], nowUs: number, lack: string | null): void {
+  /** Gives each taker its answer. */
+  #give(batch: Batch, { answers, from, nowUs }: Reply, lack: string | null): void {
     if (batch.over) return;
     batch.over = true;
     batch.takers.forEach((taker, index) => {
-      const answer = reply[index + 2];
+      const answer = answers[index + from];
       const failure = failureIn(answer);
       if (failure !== null) this.#refused(batch, index, failure);
       else if (lack === null || taker.undo === undefined) taker.take(answer, nowUs, batch.listening);
@@ -308,6 +327,25 @@ export class Outbox {
     this.#waiting = [];
     for (const batch of all) batch.fail(closed());
   }
+}
+
+/** What the script answered. */
+interface Reply {
+  /** What it says to each call, from a place on. */
+  readonly answers: readonly unknown[];
+  readonly from: number;
+  /** The server's time in microseconds; 0 if it did not say. */
+  readonly nowUs: number;
+}
+
+/** Two words of a list are the time. A call that travelled alone may be answered alone: by its seq, which is the time, or by a number. */
+function readReply({ takers }: Batch, reply: unknown): Reply | null {
+  if (Array.isArray(reply)) {
+    const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
+    return { answers: reply, from: 2, nowUs };
+  }
+  if (takers.length !== 1 || reply === null || reply === undefined) return null;
+  return { answers: [reply], from: 0, nowUs: typeof reply === "number" ? 0 : Number(asText(reply)) };
 }
 
 /** What the script says went wrong with one call; null if nothing did. */

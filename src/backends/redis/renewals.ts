@@ -6,19 +6,24 @@ import type { Renewal, Renewed } from "../../core/backend.ts";
 import type { Taker } from "./batch.ts";
 import { keepCall, ownOf, renewCall } from "./calls.ts";
 import { failureOf } from "./failures.ts";
-import type { PlacedKeys } from "./keys.ts";
+import type { KeyNames } from "./keys.ts";
 import { asText } from "./link.ts";
 import type { Outbox } from "./outbox.ts";
+import type { Phrases } from "./phrases.ts";
 import { wholeMs } from "./records.ts";
 
-/** How many entries a run has at most: two of them fill a batch. */
-const longestRun = 250;
+/** How many entries a run has at most: nobody else waits for longer than a millisecond or so. */
+const longestRun = 500;
+
+/** From how many on a run travels by itself, in words that are kept; shorter ones travel with the other calls of their tick. */
+const keptFrom = 64;
 
 /** The renewals of one call of the seam. */
 export class Renewals {
   readonly #renewals: readonly Renewal[];
   readonly #outbox: Outbox;
-  readonly #keysOf: (queue: string) => PlacedKeys;
+  readonly #keys: KeyNames;
+  readonly #phrases: Phrases;
   readonly #resolve: (answers: readonly Renewed[]) => void;
   readonly #answers: Renewed[];
   #left: number;
@@ -28,12 +33,14 @@ export class Renewals {
   constructor(
     renewals: readonly Renewal[],
     outbox: Outbox,
-    keysOf: (queue: string) => PlacedKeys,
+    keys: KeyNames,
+    phrases: Phrases,
     resolve: (answers: readonly Renewed[]) => void,
   ) {
     this.#renewals = renewals;
     this.#outbox = outbox;
-    this.#keysOf = keysOf;
+    this.#keys = keys;
+    this.#phrases = phrases;
     this.#resolve = resolve;
     this.#answers = renewals.map(() => unasked);
     this.#left = renewals.length;
@@ -49,22 +56,26 @@ export class Renewals {
     if (this.#left === 0) this.#resolve(this.#answers);
   }
 
-  #join({ queue, id, seq, ttlMs }: Renewal, place: number): void {
-    const { queue: key, slot } = this.#keysOf(queue);
-    const wholeTtlMs = wholeMs(ttlMs);
+  #join(renewal: Renewal, place: number): void {
+    const slot = this.#keys.slotOf(renewal.queue);
+    const ttlMs = wholeMs(renewal.ttlMs);
     let run = this.#runs.get(slot);
-    if (run === undefined || run.ttlMs !== wholeTtlMs || run.keys.length === longestRun) {
+    if (run === undefined || run.ttlMs !== ttlMs || run.places.length === longestRun) {
       if (run !== undefined) this.#sendRun(run);
-      run = new Run(this, slot, wholeTtlMs);
+      run = new Run(this, slot, ttlMs);
       this.#runs.set(slot, run);
     }
-    run.keys.push(key);
+    run.renewals.push(renewal);
     run.places.push(place);
-    run.owned += ownOf(id, seq);
   }
 
   #sendRun(run: Run): void {
-    const { slot, keys, ttlMs, owned } = run;
+    const { slot, renewals, ttlMs } = run;
+    const [first] = renewals;
+    if (first === undefined) return;
+    if (renewals.length >= keptFrom) return this.#outbox.addPhrase(this.#phrases.of(first, renewals), run);
+    const keys = renewals.map(({ queue }) => this.#keys.of(queue).queue);
+    const owned = renewals.map(({ id, seq }) => ownOf(id, seq)).join("");
     this.#outbox.addRun(slot, keys, keepCall(ttlMs, keys.length, owned), run);
   }
 
@@ -74,7 +85,7 @@ export class Renewals {
     if (renewal === undefined) return;
     const { queue, id, seq, ttlMs } = renewal;
     const taker = new Renewing(this, place);
-    this.#outbox.add(this.#keysOf(queue), renewCall(id, seq, wholeMs(ttlMs)), taker);
+    this.#outbox.add(this.#keys.of(queue), renewCall(id, seq, wholeMs(ttlMs)), taker);
   }
 
   settle(place: number, answer: Renewed): void {
@@ -91,11 +102,9 @@ class Run implements Taker {
   readonly #all: Renewals;
   readonly slot: number;
   readonly ttlMs: number;
-  readonly keys: string[] = [];
+  readonly renewals: Renewal[] = [];
   /** Where each of them is among all. */
   readonly places: number[] = [];
-  /** What their queues begin with, as scripts/keep.lua takes it. */
-  owned = "";
 
   constructor(all: Renewals, slot: number, ttlMs: number) {
     this.#all = all;

@@ -1,7 +1,34 @@
 /** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
-export const callsScript: string = String.raw`local time = redis.call('TIME')
+export const callsScript: string = String.raw`local time, met
+if #ARGV == 3 then
+  local given, queue = ARGV[3], KEYS[1]
+  local letter = string.byte(given)
+  if letter == 100 then
+    met = redis.call('GET', queue)
+    if not met then return 0 end
+    local own = string.sub(given, 2)
+    if string.sub(met, 1, #own) == own then
+      redis.call('DEL', queue)
+      return 1
+    end
+    if string.byte(met) ~= 0 then return 0 end
+  elseif letter == 97 then
+    time = redis.call('TIME')
+    local second, us = time[1] + 0, time[2] + 0
+    if second * 1000 + math.floor(us / 1000) <= ARGV[1] + 0 then
+      local id, ttlMs, shape, more = string.match(given, '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
+      local seq = string.format('%d%06d', second, us)
+      local ms = math.ceil(us / 1000) + ttlMs
+      local life = string.format('%d%03d', second + math.floor(ms / 1000), ms % 1000)
+      local record = id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+      met = redis.call('SET', queue, record, 'NX', 'GET', 'PXAT', life)
+      if not met then return seq end
+    end
+  end
+end
+time = time or redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local laterMs = math.ceil(nowUs / 1000)
 local lastGiven = nowUs - 1
@@ -59,7 +86,8 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   if expiry ~= lastExpiry then lastExpiry, lastLife = expiry, text(expiry) end
   local life = lastLife
   local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
-  local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  local value = met or redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  met = nil
   if not value then
     lastGiven = given
     return seq
@@ -86,7 +114,8 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   return { seq, life, count, count, tail, nearest, '=', '' }
 end
 local function leaveAlone(queue, own)
-  local value = redis.call('GET', queue)
+  local value = met or redis.call('GET', queue)
+  met = nil
   if not value then return 0 end
   if string.sub(value, 1, #own) == own then
     redis.call('DEL', queue)

@@ -6,7 +6,7 @@
 -- A record is "<seq> <expiry in ms> <mode>,<weight>,<permits>,<channel>\0<rest>". Numbers stay below 2^53; they are
 -- written by text(), since Lua's own way keeps 14 digits. Each function that is defined here costs every call a little.
 
-local time = redis.call('TIME')
+time = time or redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 -- The end of this millisecond: what is left of a life is counted from here, so that it is never rounded up.
 local laterMs = math.ceil(nowUs / 1000)

@@ -32,7 +32,8 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   if expiry ~= lastExpiry then lastExpiry, lastLife = expiry, text(expiry) end
   local life = lastLife
   local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
-  local value = redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  local value = met or redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  met = nil
   if not value then
     lastGiven = given
     return seq
@@ -61,7 +62,8 @@ end
 
 -- Takes out an entry that is alone; own is what its queue begins with. Nil and what the queue is if that is a line.
 local function leaveAlone(queue, own)
-  local value = redis.call('GET', queue)
+  local value = met or redis.call('GET', queue)
+  met = nil
   if not value then return 0 end
   if string.sub(value, 1, #own) == own then
     redis.call('DEL', queue)

@@ -1,0 +1,61 @@
+/**
+ * Renewals of many entries that come back in the same company: the words of such a call are made once, and a link may keep what it
+ * makes of them. Who renews what and when is left to renewals.ts.
+ */
+import { createHash } from "node:crypto";
+import type { Renewal } from "../../core/backend.ts";
+import { keepCall, ownOf } from "./calls.ts";
+import type { KeyNames } from "./keys.ts";
+import type { Kept } from "./link.ts";
+import { wholeMs } from "./records.ts";
+import { callsScript } from "./scripts.ts";
+
+/** By which the server knows the script. */
+export const digest: string = createHash("sha1").update(callsScript).digest("hex");
+
+/** The words of a call that may be sent again. */
+export interface Phrase {
+  /** Its first key, and the slot of all of them. */
+  readonly key: string;
+  readonly slot: number;
+  readonly words: readonly string[];
+  readonly kept: Kept;
+}
+
+interface Known extends Phrase {
+  readonly renewals: readonly Renewal[];
+}
+
+/** The phrases of one client, each kept for as long as the first entry that it renews. */
+export class Phrases {
+  readonly #keys: KeyNames;
+  readonly #known = new WeakMap<Renewal, Known>();
+
+  constructor(keys: KeyNames) {
+    this.#keys = keys;
+  }
+
+  /** Renews entries of one slot and one ttl, each of which is taken to be alone in its queue; one at least. */
+  of(first: Renewal, renewals: readonly Renewal[]): Phrase {
+    const known = this.#known.get(first);
+    if (known !== undefined && isSame(known.renewals, renewals)) return known;
+    const phrase = this.#make(first, renewals);
+    this.#known.set(first, phrase);
+    return phrase;
+  }
+
+  #make(first: Renewal, renewals: readonly Renewal[]): Known {
+    const { queue: key, slot } = this.#keys.of(first.queue);
+    const keys = renewals.map(({ queue }) => this.#keys.of(queue).queue);
+    const owned = renewals.map(({ id, seq }) => ownOf(id, seq)).join("");
+    const { text } = keepCall(wholeMs(first.ttlMs), keys.length, owned);
+    // A renewal is never too late, and has nothing in common with others.
+    const words = [digest, String(keys.length)].concat(keys, ["0", "", text]);
+    return { key, slot, words, kept: { bytes: null }, renewals };
+  }
+}
+
+/** The core gives the same renewal again for as long as nothing of it changes. */
+function isSame(some: readonly Renewal[], others: readonly Renewal[]): boolean {
+  return some.length === others.length && some.every((renewal, place) => renewal === others[place]);
+}

@@ -1,0 +1,34 @@
+-- Purpose: does one call that travels alone, if it joins an empty queue or leaves one that it has to itself, as most do: before
+--   anything else is defined, since that would take longer than the call.
+-- Keys: those of the call
+-- Arguments: as calls.lua
+-- Returns: the seq of an append, which is the time in microseconds; 1 or 0 for a remove; nothing if the whole is needed
+
+-- The time if it was read, and what the queue was found to be: whoever needs either does not ask again.
+local time, met
+if #ARGV == 3 then
+  local given, queue = ARGV[3], KEYS[1]
+  local letter = string.byte(given)
+  if letter == 100 then
+    met = redis.call('GET', queue)
+    if not met then return 0 end
+    local own = string.sub(given, 2)
+    if string.sub(met, 1, #own) == own then
+      redis.call('DEL', queue)
+      return 1
+    end
+    if string.byte(met) ~= 0 then return 0 end
+  elseif letter == 97 then
+    time = redis.call('TIME')
+    local second, us = time[1] + 0, time[2] + 0
+    if second * 1000 + math.floor(us / 1000) <= ARGV[1] + 0 then
+      local id, ttlMs, shape, more = string.match(given, '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
+      local seq = string.format('%d%06d', second, us)
+      local ms = math.ceil(us / 1000) + ttlMs
+      local life = string.format('%d%03d', second + math.floor(ms / 1000), ms % 1000)
+      local record = id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+      met = redis.call('SET', queue, record, 'NX', 'GET', 'PXAT', life)
+      if not met then return seq end
+    end
+  end
+end
