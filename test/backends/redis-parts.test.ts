@@ -16,14 +16,14 @@ import {
 } from "../../src/backends/redis/keys.ts";
 import { readInfo } from "../../src/backends/redis/health.ts";
 import { writeCommand } from "../../src/backends/redis/ioredis.ts";
-import type { Link } from "../../src/backends/redis/link.ts";
+import type { Kept, Link } from "../../src/backends/redis/link.ts";
 import { Outbox } from "../../src/backends/redis/outbox.ts";
 import { Phrases } from "../../src/backends/redis/phrases.ts";
 import { packEntry, packOwner, readMessage, readRecord } from "../../src/backends/redis/records.ts";
 import { Renewals } from "../../src/backends/redis/renewals.ts";
 import { ServerClock, ServerClocks } from "../../src/backends/redis/server-clock.ts";
 import { readRedisUrl } from "../../src/backends/redis/url.ts";
-import type { NewEntry, Renewed } from "../../src/core/backend.ts";
+import type { NewEntry, Renewal, Renewed } from "../../src/core/backend.ts";
 import type { LockError } from "../../src/core/errors.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
@@ -263,6 +263,7 @@ class HandLink implements Link {
   readonly sent: Array<{
     command: string;
     args: readonly string[];
+    kept: Kept | undefined;
     answer: (reply: unknown) => void;
     fail: (error: Error) => void;
   }> = [];
@@ -271,8 +272,8 @@ class HandLink implements Link {
     return this.isReady;
   }
   start(): void {}
-  send(command: string, args: readonly string[]): Promise<unknown> {
-    return new Promise((answer, fail) => this.sent.push({ command, args, answer, fail }));
+  send(command: string, args: readonly string[], _key?: string, kept?: Kept): Promise<unknown> {
+    return new Promise((answer, fail) => this.sent.push({ command, args, kept, answer, fail }));
   }
   async sendToAll(): Promise<readonly unknown[]> {
     return [];
@@ -384,6 +385,70 @@ describe("the outbox", () => {
     expect(said).toEqual(["a 1", "b LOCK_UNAVAILABLE", "c 0"]);
   });
 
+  it("sends a call as it comes where they come one by one, and those that follow in its tick together", async () => {
+    const { link, said, remove, append } = setUp();
+    const lasts = (): unknown[] => link.sent.map(({ args }) => args.slice(Number(args[1]) + 4));
+    remove("a");
+    expect(lasts()).toEqual([]);
+    await settle();
+    append("b");
+    expect(lasts()).toEqual([["da\0"], ["ab\x001\x000\0w,1,,"]]);
+    remove("c");
+    remove("d");
+    await settle();
+    expect(lasts().slice(2)).toEqual([["dc\0", "dd\0"]]);
+    remove("e");
+    remove("f");
+    await settle();
+    expect(lasts().slice(3)).toEqual([["de\0", "df\0"]]);
+    // Alone, they may be answered alone: by what a list would have said, and an append by its seq, which is the time.
+    link.sent[0]?.answer(1);
+    link.sent[1]?.answer("1000000");
+    await settle();
+    expect(said).toEqual(["a 1", "b 1000000"]);
+    remove("g");
+    await settle();
+    expect(Number(link.sent[4]?.args[5])).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it.each([null, undefined])("takes an answer for a failure that is %s", async (answer) => {
+    const { link, said, remove } = setUp();
+    remove("a");
+    await settle();
+    link.sent[0]?.answer(answer);
+    await settle();
+    expect(said).toEqual(["a LOCK_OUTCOME_UNKNOWN"]);
+  });
+
+  it("renews the same entries in the same words, and others in others", async () => {
+    const { link, outbox } = setUp();
+    const known = new KeyNames("p:", false);
+    const phrases = new Phrases(known);
+    const one = (place: number): Renewal => ({ queue: `q${place}`, id: `${place}`, seq: 7n, ttlMs: 1_000 });
+    const many = Array.from({ length: 600 }, (_, place) => one(place));
+    const renewed = (renewals: readonly Renewal[]): Promise<readonly Renewed[]> =>
+      new Promise((resolve) => {
+        new Renewals(renewals, outbox, known, phrases, resolve).send(() => false);
+      });
+    const answers = [renewed(many)];
+    await settle();
+    answers.push(renewed(many));
+    await settle();
+    const [first, second, again, andAgain] = link.sent;
+    expect([first?.args[1], second?.args[1], link.sent.length]).toEqual(["500", "100", 4]);
+    expect([again?.args === first?.args, andAgain?.args === second?.args]).toEqual([true, true]);
+    expect([again?.kept !== undefined, again?.kept === first?.kept]).toEqual([true, true]);
+    answers.push(renewed([...many.slice(0, 70), one(70)]), renewed(many.slice(1, 71)));
+    await settle();
+    expect(link.sent.slice(4).map(({ args }) => args.at(-1)?.slice(0, 12))).toEqual([
+      "k1000\x0071\x000\x007",
+      "k1000\x0070\x001\x007",
+    ]);
+    for (const { answer } of link.sent) answer(["1", "0", []]);
+    const kept = { outcome: "renewed", expiresInMs: 1_000 };
+    expect((await Promise.all(answers)).flat()).toEqual(Array.from({ length: 1_341 }, () => kept));
+  });
+
   it("sends entries of different owners apart, in their order", async () => {
     const { link, append, remove } = setUp();
     append("a");
@@ -422,7 +487,8 @@ describe("the outbox", () => {
     expect([said.length, link.reconnects]).toEqual([3, 1]);
     for (const id of ["d", "e"]) remove(id);
     await settle();
-    link.sent[3]?.answer(["1", "0", "!READONLY a replica", "!READONLY a replica"]);
+    // They came one by one before, so the first of two does not wait for the other.
+    for (const { answer } of link.sent.slice(3)) answer(["1", "0", "!READONLY a replica"]);
     await settle();
     expect([said.length, link.reconnects]).toEqual([5, 2]);
   });
@@ -488,9 +554,9 @@ describe("the outbox", () => {
 
   it("sends an append once more that the server called late although it was not", async () => {
     const { link, said, append, remove } = setUp();
-    remove("first");
+    for (const id of ["first", "second"]) remove(id);
     await settle();
-    link.sent[0]?.answer(["1", "0", 1]);
+    link.sent[0]?.answer(["1", "0", 1, 1]);
     await settle();
     remove("x");
     append("a");
@@ -501,7 +567,7 @@ describe("the outbox", () => {
     expect(Number(link.sent[2]?.args[5])).toBeGreaterThan(61_000);
     link.sent[2]?.answer(["61", "1", "!LATE"]);
     await settle();
-    expect(said).toEqual(["first 1", "x 1", "a LOCK_UNAVAILABLE"]);
+    expect(said).toEqual(["first 1", "second 1", "x 1", "a LOCK_UNAVAILABLE"]);
   });
 
   it("takes back what too few replicas have confirmed", async () => {

@@ -50,6 +50,9 @@ export class Outbox {
   /** Batches that found the script missing; nothing else is sent until they have been sent again. */
   #missed: Batch[] = [];
   #flushing = false;
+  /** How many calls this tick has had so far, runs of renewals left out, and whether the last tick that had any had only one. */
+  #added = 0;
+  #sparse = false;
   readonly #flush = (): void => this.flush();
   #held = true;
   #closed = false;
@@ -87,6 +90,19 @@ export class Outbox {
     const batch = this.#batchFor(keys.queue, keys.slot, common);
     batch.common ??= common;
     batch.add(keys, call, taker);
+    this.#added += 1;
+    if (this.#added === 1 && this.#sparse) this.#sendAtOnce(batch);
+  }
+
+  /**
+   * Calls that come one by one gain nothing by waiting for the end of the tick: where the last tick had a single one, the first of this
+   * one is sent as it comes. Should there be more, they travel together.
+   */
+  #sendAtOnce(batch: Batch): void {
+    if (this.#held || this.#missed.length > 0 || this.#waiting.length > 0) return;
+    if (!this.#link.canSend(batch.key)) return;
+    this.#open.delete(batch.slot);
+    this.#send(batch, false);
   }
 
   /** Adds a call about many queues of one slot; `queues` are their keys. */
@@ -132,6 +148,8 @@ export class Outbox {
   /** Sends all that has been added, if it can be sent now. */
   flush(): void {
     this.#flushing = false;
+    if (this.#added > 0) this.#sparse = this.#added === 1;
+    this.#added = 0;
     for (const [slot, batch] of this.#open) this.#close(slot, batch);
     if (this.#waiting.length === 0) return;
     if (this.#held || this.#missed.length > 0 || !this.#link.isReady) {
@@ -191,6 +209,11 @@ export class Outbox {
 
   #wordsOf({ keys, texts, common, slot, dueAt }: Batch): readonly string[] {
     const until = this.#serverClocks.at(slot, dueAt) ?? 0;
+    const [queue, entries, order] = keys;
+    const [text] = texts;
+    // One append or remove alone, the usual case.
+    if (texts.length === 1 && keys.length === 3 && queue && entries && order && text)
+      return [digest, "3", queue, entries, order, String(until), common ?? "", text];
     // Lists alone are joined several times as fast as lists and words.
     return [digest, String(keys.length)].concat(keys, [String(until), common ?? ""], texts);
   }
