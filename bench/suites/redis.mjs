@@ -358,6 +358,7 @@ function redlock5(retry) {
     name: retry === "default" ? "redlock@5" : `redlock@5, ${retry}`,
     measurements: [],
     fullOnly: quick ? ["loop"] : ["pair", "pairs256", "loop", "renew"],
+    mayHang: ["loop"],
     async open(context) {
       const { default: Redlock } = load("redlock-5");
       const redlock = new Redlock([connection(context)], settings);

@@ -1,9 +1,12 @@
 /** Fencing over HTTP with a real server of each framework: the table of cases, the answers, and clients that go away. */
+import { getEventListeners } from "node:events";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, request as ask } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { connect } from "../../src/connect.ts";
 import { LockError } from "../../src/core/errors.ts";
 import {
@@ -262,13 +265,40 @@ describe("a fenced fetch", () => {
     const lock = await locks.acquire("doc");
     const controller = new AbortController();
     const own = fencedFetch(lock, send);
-    await own("http://x/", { signal: controller.signal });
+    const response = await own("http://x/", { signal: controller.signal });
     const { signal } = seen.at(-1) ?? {};
     expect(signal?.aborted).toBe(false);
     const thief = await locks.acquire("doc", { steal: true });
     expect(signal?.aborted).toBe(true);
+    expect(await response.text()).toBe("{}");
     await expect(own("http://x/")).rejects.toMatchObject({ code: "LOCK_LOST" });
     await thief.release();
     expect(() => fencedFetch({ token: 1n, mode: "shared" })).toThrow(/shared/);
+  });
+
+  it("leaves nothing at a signal that lives for long, once its answers are read and forgotten", async () => {
+    await using locks = await connect("memory:");
+    const lock = await locks.acquire("doc");
+    const { signal } = new AbortController();
+    setFlagsFromString("--expose-gc");
+    const collect: unknown = runInNewContext("gc");
+    if (typeof collect !== "function") throw new Error("no gc");
+    const listeners = (): number => getEventListeners(signal, "abort").length;
+    const fails = fencedFetch(lock, () => Promise.reject(new Error("no network")));
+    await expect(fails("http://x/", { signal })).rejects.toThrow("no network");
+    const empty = fencedFetch(lock, async () => new Response(null));
+    await empty("http://x/", { signal });
+    expect(listeners()).toBe(0);
+    const own = fencedFetch(lock, async () => new Response("text"));
+    for (let count = 0; count < 20; count++) await (await own("http://x/", { signal })).text();
+    let last: Response | null = await own("http://x/", { signal });
+    collect();
+    expect([listeners(), await last.text()]).toEqual([1, "text"]);
+    last = null;
+    await vi.waitFor(() => {
+      collect();
+      expect(listeners()).toBe(0);
+    });
+    await lock.release();
   });
 });

@@ -16,8 +16,9 @@ import {
   sentFailure,
 } from "./failures.ts";
 import type { PlacedKeys } from "./keys.ts";
-import { asText, type Link } from "./link.ts";
+import type { Link } from "./link.ts";
 import { digest, type Phrase } from "./phrases.ts";
+import { failureIn, readReply, type Reply } from "./replies.ts";
 import { callsScript } from "./scripts.ts";
 import type { ServerClocks } from "./server-clock.ts";
 
@@ -87,22 +88,26 @@ export class Outbox {
   /** Adds a call to the batch of this tick; an append says what its entry has in common with others. */
   add(keys: PlacedKeys, call: Call, taker: Taker, common: string | null = null): void {
     if (this.#closed) return taker.fail(closed());
+    this.#added += 1;
+    if (this.#added === 1 && this.#sparse && this.#sendsAtOnce(keys.queue)) {
+      const batch = this.#newBatch(keys.queue, keys.slot);
+      batch.common = common;
+      batch.add(keys, call, taker);
+      this.#send(batch, false);
+      return this.#flushSoon();
+    }
     const batch = this.#batchFor(keys.queue, keys.slot, common);
     batch.common ??= common;
     batch.add(keys, call, taker);
-    this.#added += 1;
-    if (this.#added === 1 && this.#sparse) this.#sendAtOnce(batch);
   }
 
   /**
    * Calls that come one by one gain nothing by waiting for the end of the tick: where the last tick had a single one, the first of this
    * one is sent as it comes. Should there be more, they travel together.
    */
-  #sendAtOnce(batch: Batch): void {
-    if (this.#held || this.#missed.length > 0 || this.#waiting.length > 0) return;
-    if (!this.#link.canSend(batch.key)) return;
-    this.#open.delete(batch.slot);
-    this.#send(batch, false);
+  #sendsAtOnce(key: string): boolean {
+    const overtakes = this.#waiting.length > 0 || this.#open.size > 0 || this.#missed.length > 0;
+    return !this.#held && !overtakes && this.#link.canSend(key);
   }
 
   /** Adds a call about many queues of one slot; `queues` are their keys. */
@@ -117,7 +122,7 @@ export class Outbox {
     const { key, slot } = phrase;
     const open = this.#open.get(slot);
     if (open !== undefined) this.#close(slot, open);
-    const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs, phrase);
+    const batch = this.#newBatch(key, slot, phrase);
     batch.takers.push(taker);
     this.#close(slot, batch);
     this.#flushSoon();
@@ -127,10 +132,14 @@ export class Outbox {
     const open = this.#open.get(slot);
     if (open !== undefined && open.work < mostWork && open.takes(common)) return open;
     if (open !== undefined) this.#close(slot, open);
-    const batch = new Batch(key, slot, this.#clock.now() + this.#deadlineMs);
+    const batch = this.#newBatch(key, slot);
     this.#open.set(slot, batch);
     this.#flushSoon();
     return batch;
+  }
+
+  #newBatch(key: string, slot: number, phrase: Phrase | null = null): Batch {
+    return new Batch(key, slot, this.#clock.now() + this.#deadlineMs, phrase);
   }
 
   #flushSoon(): void {
@@ -223,7 +232,7 @@ export class Outbox {
     this.#lastAnswerAt = now;
     this.#sent.delete(batch);
     this.#sendMissed();
-    const read = readReply(batch, reply);
+    const read = readReply(batch.takers.length, reply);
     if (read === null) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
     const { nowUs } = read;
     if (nowUs > 0) this.#serverClocks.learn(batch.slot, nowUs / 1000, batch.sentAt, now);
@@ -350,30 +359,4 @@ export class Outbox {
     this.#waiting = [];
     for (const batch of all) batch.fail(closed());
   }
-}
-
-/** What the script answered. */
-interface Reply {
-  /** What it says to each call, from a place on. */
-  readonly answers: readonly unknown[];
-  readonly from: number;
-  /** The server's time in microseconds; 0 if it did not say. */
-  readonly nowUs: number;
-}
-
-/** Two words of a list are the time. A call that travelled alone may be answered alone: by its seq, which is the time, or by a number. */
-function readReply({ takers }: Batch, reply: unknown): Reply | null {
-  if (Array.isArray(reply)) {
-    const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
-    return { answers: reply, from: 2, nowUs };
-  }
-  if (takers.length !== 1 || reply === null || reply === undefined) return null;
-  return { answers: [reply], from: 0, nowUs: typeof reply === "number" ? 0 : Number(asText(reply)) };
-}
-
-/** What the script says went wrong with one call; null if nothing did. */
-function failureIn(answer: unknown): string | null {
-  if (typeof answer === "number" || answer === null || Array.isArray(answer)) return null;
-  const text = asText(answer);
-  return text.startsWith("!") ? text.slice(1) : null;
 }

@@ -1,4 +1,5 @@
 /** The caller's side of fencing over HTTP: a fetch that carries the token of a lock. */
+import { type Following, follow } from "../../core/aborts.ts";
 import { LockError } from "../../core/errors.ts";
 import { staleToken } from "../guard.ts";
 import { fencingHeader, problemType } from "../http.ts";
@@ -21,9 +22,10 @@ export function fencedFetch(holder: Telling, send: Fetch = fetch): Fetch {
     headers.set(fencingHeader, String(token));
     const own = init.signal ?? (input instanceof Request ? input.signal : null);
     const lost = typeof holder === "object" && "signal" in holder ? holder.signal : null;
-    const signals = [own, lost].filter((signal) => signal !== null);
-    const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
-    const response = await send(input, { ...init, headers, ...(signal === undefined ? {} : { signal }) });
+    const both = own !== null && lost !== null ? follow([own, lost]) : null;
+    const signal = both?.signal ?? own ?? lost;
+    const sent = send(input, { ...init, headers, ...(signal === null ? {} : { signal }) });
+    const response = await (both === null ? sent : followedBy(both, sent));
     const problem = await refusalIn(response);
     if (problem === null) return response;
     const resource = input instanceof Request ? input.url : String(input);
@@ -32,6 +34,21 @@ export function fencedFetch(holder: Telling, send: Fetch = fetch): Fetch {
       lock,
     });
   };
+}
+
+/** A body may be read for long after its response has come, and is aborted with the signal: nobody says when, so that ends when it is collected. */
+const bodies = new FinalizationRegistry<() => void>((end) => end());
+
+async function followedBy({ end }: Following, sent: Promise<Response>): Promise<Response> {
+  try {
+    const response = await sent;
+    if (response.body === null) end();
+    else bodies.register(response.body, end);
+    return response;
+  } catch (error) {
+    end();
+    throw error;
+  }
 }
 
 /** What a guard says in a response; null if it is none of a guard. The body stays unread for the caller. */

@@ -1,0 +1,28 @@
+/** What scripts/calls.lua answers, read; who gets which answer is left to outbox.ts. */
+import { asText } from "./link.ts";
+
+/** What the script answered. */
+export interface Reply {
+  /** What it says to each call, from a place on. */
+  readonly answers: readonly unknown[];
+  readonly from: number;
+  /** The server's time in microseconds; 0 if it did not say. */
+  readonly nowUs: number;
+}
+
+/** Two words of a list are the time. A call that travelled alone may be answered alone: by its seq, which is the time, or by a number. */
+export function readReply(calls: number, reply: unknown): Reply | null {
+  if (Array.isArray(reply)) {
+    const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
+    return { answers: reply, from: 2, nowUs };
+  }
+  if (calls !== 1 || reply === null || reply === undefined) return null;
+  return { answers: [reply], from: 0, nowUs: typeof reply === "number" ? 0 : Number(asText(reply)) };
+}
+
+/** What the script says went wrong with one call; null if nothing did. */
+export function failureIn(answer: unknown): string | null {
+  if (typeof answer === "number" || answer === null || Array.isArray(answer)) return null;
+  const text = asText(answer);
+  return text.startsWith("!") ? text.slice(1) : null;
+}
