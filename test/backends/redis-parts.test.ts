@@ -406,9 +406,16 @@ describe("the outbox", () => {
     link.sent[1]?.answer("1000000");
     await settle();
     expect(said).toEqual(["a 1", "b 1000000"]);
+    // A library may give numbers as text.
+    link.sent[2]?.answer(["1", "0", 1, 1]);
+    remove("f");
+    await settle();
+    link.sent[4]?.answer("1");
+    await settle();
+    expect(said.at(-1)).toBe("f 1");
     remove("g");
     await settle();
-    expect(Number(link.sent[4]?.args[5])).toBeGreaterThanOrEqual(2_000);
+    expect(Number(link.sent[5]?.args[5])).toBeGreaterThanOrEqual(2_000);
   });
 
   it.each([null, undefined])("takes an answer for a failure that is %s", async (answer) => {

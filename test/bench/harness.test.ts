@@ -125,12 +125,12 @@ describe("rounds", () => {
       return { ops: 1 };
     };
     const said: string[] = [];
-    const run = (of: Suite) =>
+    const runAll = (of: Suite) =>
       runRounds(of, full, hangs, undefined, (round, { message }) => said.push(`${round} ${message}`));
-    const rounds = await run({ ...suite, contenders });
+    const rounds = await runAll({ ...suite, contenders });
     expect(rounds.map((round) => round["a"])).toEqual(rounds.map(() => ({ ops: 1 })));
     expect([seen.filter((each) => each === "speed a"), said]).toEqual([["speed a"], ["0 it hangs"]]);
-    await expect(run(suite)).rejects.toThrow("it hangs");
+    await expect(runAll(suite)).rejects.toThrow("it hangs");
     const fails = runRounds({ ...suite, contenders }, full, () => Promise.reject(new Error("it failed")));
     await expect(fails).rejects.toThrow("it failed");
   });

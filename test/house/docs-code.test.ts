@@ -121,7 +121,16 @@ describe("code in the pages", () => {
       const own = mkdtempSync(join(tmpdir(), "holdfast-docs-"));
       const env = { ...process.env, TMPDIR: own, XDG_STATE_HOME: own };
       try {
-        await execute(process.execPath, [join("out", `${file}.js`)], { cwd: folder, env, timeout: hangMs });
+        await execute(process.execPath, [join("out", `${file}.js`)], {
+          cwd: folder,
+          env,
+          timeout: hangMs,
+        }).catch((error: unknown) => {
+          // A test runner says what failed on its standard output.
+          const said = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
+          const failures = said.split("\n").filter((line) => /^\s*(not ok|error:|failureType)/.test(line));
+          throw new Error([String(error), ...failures].join("\n"), { cause: error });
+        });
       } finally {
         rmSync(own, { recursive: true, force: true });
       }

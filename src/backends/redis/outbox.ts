@@ -232,7 +232,7 @@ export class Outbox {
     this.#lastAnswerAt = now;
     this.#sent.delete(batch);
     this.#sendMissed();
-    const read = readReply(batch.takers.length, reply);
+    const read = readReply(batch.texts, reply);
     if (read === null) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
     const { nowUs } = read;
     if (nowUs > 0) this.#serverClocks.learn(batch.slot, nowUs / 1000, batch.sentAt, now);

@@ -1,4 +1,5 @@
 /** What scripts/calls.lua answers, read; who gets which answer is left to outbox.ts. */
+import { calls as shapes } from "./calls.ts";
 import { asText } from "./link.ts";
 
 /** What the script answered. */
@@ -10,14 +11,16 @@ export interface Reply {
   readonly nowUs: number;
 }
 
-/** Two words of a list are the time. A call that travelled alone may be answered alone: by its seq, which is the time, or by a number. */
-export function readReply(calls: number, reply: unknown): Reply | null {
+/** Two words of a list are the time. A call that travelled alone may be answered alone: an append by its seq, which is the time. */
+export function readReply(calls: readonly string[], reply: unknown): Reply | null {
   if (Array.isArray(reply)) {
     const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
     return { answers: reply, from: 2, nowUs };
   }
-  if (calls !== 1 || reply === null || reply === undefined) return null;
-  return { answers: [reply], from: 0, nowUs: typeof reply === "number" ? 0 : Number(asText(reply)) };
+  const [call] = calls;
+  if (call === undefined || calls.length > 1 || reply === null || reply === undefined) return null;
+  const appends = call.startsWith(shapes.append.letter);
+  return { answers: [reply], from: 0, nowUs: appends ? Number(asText(reply)) : 0 };
 }
 
 /** What the script says went wrong with one call; null if nothing did. */
