@@ -89,7 +89,9 @@ export class Outbox {
   add(keys: PlacedKeys, call: Call, taker: Taker, common: string | null = null): void {
     if (this.#closed) return taker.fail(closed());
     this.#added += 1;
-    if (this.#added === 1 && this.#sparse && this.#sendsAtOnce(keys.queue)) {
+    // Calls that come one by one gain nothing by waiting for the end of the tick: where the last tick had a single one, the first of
+    // this one is sent as it comes. Should there be more, they travel together.
+    if (this.#added === 1 && this.#sparse && this.#open.size === 0 && this.#goesNow(keys.queue)) {
       const batch = this.#newBatch(keys.queue, keys.slot);
       batch.common = common;
       batch.add(keys, call, taker);
@@ -99,14 +101,16 @@ export class Outbox {
     const batch = this.#batchFor(keys.queue, keys.slot, common);
     batch.common ??= common;
     batch.add(keys, call, taker);
+    // Nothing more is added to it: the server works on it while we prepare the next.
+    if (batch.work >= mostWork && this.#goesNow(batch.key)) {
+      this.#open.delete(batch.slot);
+      this.#send(batch, false);
+    }
   }
 
-  /**
-   * Calls that come one by one gain nothing by waiting for the end of the tick: where the last tick had a single one, the first of this
-   * one is sent as it comes. Should there be more, they travel together.
-   */
-  #sendsAtOnce(key: string): boolean {
-    const overtakes = this.#waiting.length > 0 || this.#open.size > 0 || this.#missed.length > 0;
+  /** Whether what is sent now overtakes nothing. */
+  #goesNow(key: string): boolean {
+    const overtakes = this.#waiting.length > 0 || this.#missed.length > 0;
     return !this.#held && !overtakes && this.#link.canSend(key);
   }
 
