@@ -93,7 +93,7 @@ export class EtcdBackend implements Backend, Browsable, Examinable {
       gone: () => {
         const own = store.own(queue, self.id);
         if (own?.seq === self.seq) store.forget(own);
-        onChange();
+        void store.lines.rejoins(queue, self.seq, onChange);
       },
     });
     return () => {

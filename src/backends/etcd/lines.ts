@@ -2,15 +2,22 @@
  * In which order the entries of one client join a queue: one after the other, and those who have to join again as they
  * stood before. What is sent is left to append.ts.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import * as methods from "./client/methods.ts";
 import type { EtcdStore } from "./store.ts";
+
+/** An entry that looks where it stands, and a promise of the end of that. */
+interface Look {
+  readonly seq: bigint;
+  readonly promise: Promise<void>;
+}
 
 /** The lines of one client, one for each queue. */
 export class Lines {
   /** For each queue that somebody is joining: who comes next. */
   readonly #next = new Map<string, (() => void)[]>();
-  /** For each queue: who looks where it stands, by seq, and a promise of the end of that. */
-  readonly #looking = new Map<string, Map<bigint, Promise<void>>>();
+  /** For each queue: who looks where it stands. */
+  readonly #looking = new Map<string, Set<Look>>();
 
   /** Joins when all who came before have. Requests that are under way at once are served by etcd in any order. */
   async inTurn<T>(queue: string, join: () => Promise<T>): Promise<T> {
@@ -32,20 +39,38 @@ export class Lines {
     const promise = new Promise<void>((resolve) => {
       over = resolve;
     });
-    const looking = this.#looking.get(queue) ?? new Map<bigint, Promise<void>>();
+    const look = { seq, promise };
+    const looking = this.#looking.get(queue) ?? new Set<Look>();
     this.#looking.set(queue, looking);
-    looking.set(seq, promise);
+    looking.add(look);
     return () => {
-      if (looking.get(seq) === promise) looking.delete(seq);
-      if (looking.size === 0) this.#looking.delete(queue);
+      looking.delete(look);
+      if (looking.size === 0 && this.#looking.get(queue) === looking) this.#looking.delete(queue);
       over();
     };
   }
 
   /** Resolves when those ahead of an entry who look now have looked. */
   async looked(queue: string, seq: bigint): Promise<void> {
-    const ahead = [...(this.#looking.get(queue) ?? [])].filter(([other]) => other < seq);
-    await Promise.all(ahead.map(([, looking]) => looking));
+    await Promise.all(this.#ahead(queue, seq).map(({ promise }) => promise));
+  }
+
+  #ahead(queue: string, seq: bigint): readonly Look[] {
+    return [...(this.#looking.get(queue) ?? [])].filter((other) => other.seq < seq);
+  }
+
+  /**
+   * An entry has been told that it is gone: calls `rejoin` when those ahead of it are in line. One that was just looking has perhaps
+   * not been told yet, or was told that it still stands there; by the next turn of the event loop it has heard the rest.
+   */
+  async rejoins(queue: string, seq: bigint, rejoin: () => void): Promise<void> {
+    const over = this.looks(queue, seq);
+    do {
+      await this.looked(queue, seq);
+      await nextTurn();
+    } while (this.#ahead(queue, seq).length > 0);
+    rejoin();
+    over();
   }
 }
 
