@@ -102,6 +102,49 @@ export async function leastBatch(client, ttlMs, heldTtlMs) {
   };
 }
 
+/** A place in a queue with a token by the server's clock, and how many are ahead. */
+const join =
+  "local t = redis.call('TIME') local seq = string.format('%s%06d', t[1], t[2]) " +
+  "redis.call('ZADD', KEYS[1], seq, ARGV[1]) return { seq, redis.call('ZRANK', KEYS[1], ARGV[1]) }";
+/** Leaves it, and tells the next one on the channel that its text begins with. */
+const handOver =
+  "redis.call('ZREM', KEYS[1], ARGV[1]) local first = redis.call('ZRANGE', KEYS[1], 0, 0)[1] " +
+  "if first then redis.call('PUBLISH', string.match(first, '^[^ ]*'), first) end return 1";
+
+/** A queue that hands over by a push: nobody expires, nobody cancels, a message that is lost ends it for all. @param {Redis} client */
+export async function leastQueue(client) {
+  const call = await caller(client);
+  const joining = String(await client.script("LOAD", join));
+  const leaving = String(await client.script("LOAD", handOver));
+  const channel = `least:${randomBytes(9).toString("base64url")}`;
+  /** @type {Map<string, () => void>} */ const waiting = new Map();
+  /** @type {Set<string>} Told before their own answer had come. */ const early = new Set();
+  const listener = client.duplicate();
+  listener.on("message", (/** @type {string} */ _channel, /** @type {string} */ id) => {
+    const wake = waiting.get(id);
+    if (wake === undefined) early.add(id);
+    else wake();
+    waiting.delete(id);
+  });
+  await listener.subscribe(channel);
+  let count = 0;
+  return {
+    request: async (
+      /** @type {string} */ name,
+      /** @type {(lock: { token: bigint }) => Promise<void>} */ run,
+    ) => {
+      const id = `${channel} ${++count}`;
+      const answer = await call(joining, [name], [id]);
+      const [seq, ahead] = Array.isArray(answer) ? answer : [];
+      if (ahead !== 0 && !early.delete(id)) {
+        await new Promise((resolve) => waiting.set(id, () => resolve(undefined)));
+      }
+      await run({ token: BigInt(String(seq)) });
+      await call(leaving, [name], [id]);
+    },
+  };
+}
+
 /** Gives a function that renews a lock from then on. @param {Redis} client @param {number} ttlMs */
 async function keeper(client, ttlMs) {
   const send = await caller(client);

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 import { setTimeout as pause } from "node:timers/promises";
 import { loopFleet, loopThenDrainFleet } from "../fleet.mjs";
-import { leastBatch, leastScript } from "../redis-bounds.mjs";
+import { leastBatch, leastQueue, leastScript } from "../redis-bounds.mjs";
 import { pairMicrosAfter } from "../workloads.mjs";
 import { ask, startRedis } from "../../scripts/lib/redis-servers.mjs";
 import { freePorts } from "../../scripts/lib/server-process.mjs";
@@ -154,6 +154,12 @@ export const suite = {
       open: (context) => leastBatch(connection(context), ttlMs, heldTtlMs),
     },
     {
+      name: "least-queue",
+      measurements: [],
+      fullOnly: ["loopAndDrain"],
+      open: (context) => leastQueue(connection(context)),
+    },
+    {
       name: "blpop",
       measurements: ["loopAndDrain"],
       onceInQuick: ["loopAndDrain"],
@@ -279,33 +285,27 @@ export const suite = {
 
   ratios: {
     pair_p50_vs_floor: ratio("pair_us", ["set-nx"]),
-    least_script_pair_p50_vs_floor: {
-      fullOnly: true,
-      of: { contender: "least-script", metric: "pair_us" },
-      to: [{ contender: "set-nx", metric: "pair_us" }],
-    },
+    least_script_pair_p50_vs_floor: bound("least-script", "pair_us", "set-nx"),
     pairs_256_vs_floor: ratio("pairs_256", ["set-nx"]),
     // The fastest of all peers in a full run.
     pairs_256_vs_best_peer: ratio("pairs_256", ["verrou"]),
-    least_batch_pairs_256_vs_best_peer: {
-      fullOnly: true,
-      of: { contender: "least-batch", metric: "pairs_256" },
-      to: [{ contender: "verrou", metric: "pairs_256" }],
-    },
+    least_batch_pairs_256_vs_best_peer: bound("least-batch", "pairs_256", "verrou"),
     cpu_per_pair_256_vs_floor: ratio("cpu_us_per_pair_256", ["set-nx"]),
     handoff_other_per_s_4x8_vs_floor: ratio("handoff_other_per_s_4x8", ["blpop"]),
     // The fastest of all settings of all peers in a full run.
     handoff_other_per_s_4x8_vs_best_redis_peer: ratio("handoff_other_per_s_4x8", ["redis-semaphore, 1 ms"]),
     handoff_other_per_s_4x8_vs_live_mutex: ratio("handoff_other_per_s_4x8", ["live-mutex"]),
     drain_gap_p50_4x8_vs_floor: ratio("drain_gap_us_4x8", ["blpop"]),
+    least_queue_handoff_other_per_s_4x8_vs_floor: bound("least-queue", "handoff_other_per_s_4x8", "blpop"),
+    least_queue_drain_gap_p50_4x8_vs_floor: bound("least-queue", "drain_gap_us_4x8", "blpop"),
     wire_commands_per_contended_acquire: ratio("wire_commands_per_acquire_4x8", []),
     inversions_4x8: ratio("inversions_4x8", []),
     renew_cpu_10000_vs_best_peer: ratio("renew_cpu_percent_10000", ["redis-semaphore"]),
-    least_batch_renew_cpu_10000_vs_best_peer: {
-      fullOnly: true,
-      of: { contender: "least-batch", metric: "renew_cpu_percent_10000" },
-      to: [{ contender: "redis-semaphore", metric: "renew_cpu_percent_10000" }],
-    },
+    least_batch_renew_cpu_10000_vs_best_peer: bound(
+      "least-batch",
+      "renew_cpu_percent_10000",
+      "redis-semaphore",
+    ),
     renew_commands_per_s_10000: ratio("renew_commands_per_s_10000", []),
     handoff_10000_waiters_vs_10: {
       of: { contender: "holdfast", metric: "handoff_us_10000" },
@@ -344,6 +344,11 @@ function ratio(metric, peers) {
     of: { contender: "holdfast", metric },
     to: peers.map((contender) => ({ contender, metric })),
   };
+}
+
+/** What a bound reaches, in full runs. @param {string} contender @param {string} metric @param {string} peer */
+function bound(contender, metric, peer) {
+  return { fullOnly: true, of: { contender, metric }, to: [{ contender: peer, metric }] };
 }
 
 /** redlock 5: its own retry settings, 10 ms, or as fast as it may. @param {string} retry @returns {Contender<Subject, Context>} */
