@@ -17,8 +17,6 @@ import {
 /** What is used of an ioredis client. */
 export interface IoredisClient {
   readonly status: string;
-  /** Missing on a cluster. */
-  readonly stream?: { readonly writable?: boolean } | null;
   call(command: string, ...args: unknown[]): Promise<unknown>;
   connect(): Promise<unknown>;
   disconnect(reconnect?: boolean): void;
@@ -62,7 +60,7 @@ export function isIoredis(client: object): client is IoredisClient {
 
 /** One that is being given up is called ready until its connection has ended, but takes nothing. */
 function isUp(client: IoredisClient): boolean {
-  return client.status === "ready" && client.stream?.writable !== false;
+  return client.status === "ready" && property(client, "stream", "writable") !== false;
 }
 
 function isCluster(client: IoredisClient): client is IoredisCluster {
