@@ -12,9 +12,6 @@ import { fileURLToPath } from "node:url";
  * @property {URL} [entry] the script of the child, which prints the values as its last line
  */
 
-/** What a measurement rejects with whose child did not end in time. */
-export class HungChild extends Error {}
-
 /**
  * Rejects, with the child's own words, when it fails, hangs or prints no values.
  * @param {Job} job
@@ -34,8 +31,9 @@ export function measureInChild(job, options = {}) {
         if (signal?.aborted) {
           reject(new Error(`${title}: interrupted`));
         } else if (error?.killed) {
-          const text = `${title}: child ${child.pid} did not end within ${deadlineMs} ms and was killed`;
-          reject(new HungChild(text));
+          reject(
+            new Error(`${title}: child ${child.pid} did not end within ${deadlineMs} ms and was killed`),
+          );
         } else if (error) {
           const end = error.signal ? `was ended by ${error.signal}` : `failed with exit code ${error.code}`;
           reject(new Error(`${title}: child ${child.pid} ${end}\n${stderr.trimEnd()}`));

@@ -3,7 +3,6 @@
  * what the values mean to the suite.
  */
 import { availableParallelism } from "node:os";
-import { HungChild } from "./child.mjs";
 import { ratioPerRound, rotate, summarize } from "./statistics.mjs";
 
 /** @import { Effort, Job, MetricSummary, Report, Round, Suite, Values } from "./types.ts" */
@@ -21,31 +20,19 @@ export const quickEffort = { rounds: 3, budget: { warmUpMs: 250, measureMs: 150 
  * @param {Effort} effort
  * @param {(job: Job) => Promise<Values>} measure
  * @param {(round: number, job: Job, values: Values) => void} [onMeasured]
- * @param {(round: number, hung: HungChild) => void} [onLeftOut]
  * @returns {Promise<Round[]>}
  */
-export async function runRounds(suite, effort, measure, onMeasured, onLeftOut) {
+export async function runRounds(suite, effort, measure, onMeasured) {
   const context = await suite.setup?.();
-  const leftOut = new Set();
   try {
     const rounds = [];
     for (let round = 0; round < roundsOf(suite, effort); round++) {
       rounds.push(
         await runRound(suite, effort, round, async (contender, measurement) => {
           const job = { suite: suite.name, contender, measurement, budget: effort.budget, context };
-          const mayHang = suite.contenders.find(({ name }) => name === contender)?.mayHang ?? [];
-          const key = `${contender} ${measurement}`;
-          if (leftOut.has(key)) return {};
-          try {
-            const values = await measure(job);
-            onMeasured?.(round, job, values);
-            return values;
-          } catch (error) {
-            if (!(error instanceof HungChild) || !mayHang.includes(measurement)) throw error;
-            leftOut.add(key);
-            onLeftOut?.(round, error);
-            return {};
-          }
+          const values = await measure(job);
+          onMeasured?.(round, job, values);
+          return values;
         }),
       );
     }

@@ -46,9 +46,6 @@ async function main(suites) {
         `round ${round + 1}/${roundsOf(suite, effort)}  ${contender}  ${found.join(", ")}\n`,
       );
     },
-    (round, { message }) => {
-      process.stderr.write(`round ${round + 1}/${roundsOf(suite, effort)}  left out: ${message}\n`);
-    },
   );
   const report = sumUp(suite, effort, rounds);
   process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : formatReport(report));

@@ -134,13 +134,14 @@ export async function leastQueue(client) {
       /** @type {(lock: { token: bigint }) => Promise<void>} */ run,
     ) => {
       const id = `${channel} ${++count}`;
-      const answer = await call(joining, [name], [id]);
+      const queue = `least:${name}`;
+      const answer = await call(joining, [queue], [id]);
       const [seq, ahead] = Array.isArray(answer) ? answer : [];
       if (ahead !== 0 && !early.delete(id)) {
         await new Promise((resolve) => waiting.set(id, () => resolve(undefined)));
       }
       await run({ token: BigInt(String(seq)) });
-      await call(leaving, [name], [id]);
+      await call(leaving, [queue], [id]);
     },
   };
 }

@@ -45,11 +45,6 @@ export interface Contender<Subject, Context> {
   readonly fullOnly?: readonly string[];
   /** Those of its measurements that --quick takes in the first round alone. */
   readonly onceInQuick?: readonly string[];
-  /**
-   * Those of its measurements that it is known not to come to an end with, now and then: what it lacks is said and left out, and it is
-   * not asked again. No ratio may need them.
-   */
-  readonly mayHang?: readonly string[];
   open(context: Context): Promise<Subject>;
   /** Ends what `open` began. Left out where the end of the process does. */
   close?(subject: Subject): Promise<void>;
