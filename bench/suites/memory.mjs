@@ -201,6 +201,11 @@ export const suite = {
       of: { contender: "promise-queue", metric: "handover_us_100k" },
       to: [{ contender: "promise-queue", metric: "handover_us_10" }],
     },
+    fenced_queue_handover_us_100k_waiters_vs_10: {
+      fullOnly: true,
+      of: { contender: "fenced-queue", metric: "handover_us_100k" },
+      to: [{ contender: "fenced-queue", metric: "handover_us_10" }],
+    },
   },
 };
 
