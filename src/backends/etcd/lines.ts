@@ -65,12 +65,15 @@ export class Lines {
    */
   async rejoins(queue: string, seq: bigint, rejoin: () => void): Promise<void> {
     const over = this.looks(queue, seq);
-    do {
-      await this.looked(queue, seq);
-      await nextTurn();
-    } while (this.#ahead(queue, seq).length > 0);
-    rejoin();
-    over();
+    try {
+      do {
+        await this.looked(queue, seq);
+        await nextTurn();
+      } while (this.#ahead(queue, seq).length > 0);
+      rejoin();
+    } finally {
+      over();
+    }
   }
 }
 

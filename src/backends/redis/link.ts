@@ -22,7 +22,7 @@ export interface Link {
   readonly lastError: unknown;
   /** Begins to connect if nobody has, and calls back each time that commands can be sent again, and when they cannot. */
   start(onReady: () => void, onDown?: () => void): void;
-  /** Sends a command; on a cluster, to the node that has the key. Rejects with the library's error. */
+  /** Sends a command; on a cluster, to the node that has the key. Rejects with the library's error. `kept` belongs to these very words. */
   send(command: string, args: readonly Word[], key?: string, kept?: Kept): Promise<unknown>;
   /** Sends a command to each node that has data: one, but for a cluster. */
   sendToAll(command: string, args: readonly string[]): Promise<readonly unknown[]>;

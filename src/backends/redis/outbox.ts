@@ -23,7 +23,7 @@ import { callsScript } from "./scripts.ts";
 import type { ServerClocks } from "./server-clock.ts";
 
 /**
- * How much work a script call has when nothing more is added to it, 64 appends or two runs of renewals: while the server works
+ * How much work a script call has when nothing more is added to it, 64 appends or as much of short runs of renewals: while the server works
  * on one batch, we prepare the next, and nobody else waits for longer than a millisecond or so.
  */
 const mostWork = 320;

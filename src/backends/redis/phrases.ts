@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Renewal } from "../../core/backend.ts";
-import { keepCall, ownOf } from "./calls.ts";
+import { type Call, keepCall, ownOf } from "./calls.ts";
 import type { KeyNames } from "./keys.ts";
 import type { Kept } from "./link.ts";
 import { wholeMs } from "./records.ts";
@@ -46,13 +46,22 @@ export class Phrases {
 
   #make(first: Renewal, renewals: readonly Renewal[]): Known {
     const { queue: key, slot } = this.#keys.of(first.queue);
-    const keys = renewals.map(({ queue }) => this.#keys.of(queue).queue);
-    const owned = renewals.map(({ id, seq }) => ownOf(id, seq)).join("");
-    const { text } = keepCall(wholeMs(first.ttlMs), keys.length, owned);
+    const { keys, call } = runOf(this.#keys, renewals, wholeMs(first.ttlMs));
     // A renewal is never too late, and has nothing in common with others.
-    const words = [digest, String(keys.length)].concat(keys, ["0", "", text]);
+    const words = [digest, String(keys.length)].concat(keys, ["0", "", call.text]);
     return { key, slot, words, kept: { bytes: null }, renewals };
   }
+}
+
+/** The call that renews entries of one ttl, and the keys that it takes. */
+export function runOf(
+  names: KeyNames,
+  renewals: readonly Renewal[],
+  ttlMs: number,
+): { readonly keys: readonly string[]; readonly call: Call } {
+  const keys = renewals.map(({ queue }) => names.of(queue).queue);
+  const owned = renewals.map(({ id, seq }) => ownOf(id, seq)).join("");
+  return { keys, call: keepCall(ttlMs, keys.length, owned) };
 }
 
 /** The core gives the same renewal again for as long as nothing of it changes. */

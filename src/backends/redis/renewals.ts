@@ -4,12 +4,12 @@
  */
 import type { Renewal, Renewed } from "../../core/backend.ts";
 import type { Taker } from "./batch.ts";
-import { keepCall, ownOf, renewCall } from "./calls.ts";
+import { renewCall } from "./calls.ts";
 import { failureOf } from "./failures.ts";
 import type { KeyNames } from "./keys.ts";
 import { asText } from "./link.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Phrases } from "./phrases.ts";
+import { type Phrases, runOf } from "./phrases.ts";
 import { wholeMs } from "./records.ts";
 
 /** How many entries a run has at most: nobody else waits for longer than a millisecond or so. */
@@ -74,9 +74,8 @@ export class Renewals {
     const [first] = renewals;
     if (first === undefined) return;
     if (renewals.length >= keptFrom) return this.#outbox.addPhrase(this.#phrases.of(first, renewals), run);
-    const keys = renewals.map(({ queue }) => this.#keys.of(queue).queue);
-    const owned = renewals.map(({ id, seq }) => ownOf(id, seq)).join("");
-    this.#outbox.addRun(slot, keys, keepCall(ttlMs, keys.length, owned), run);
+    const { keys, call } = runOf(this.#keys, renewals, ttlMs);
+    this.#outbox.addRun(slot, keys, call, run);
   }
 
   /** Asks for one alone. */
