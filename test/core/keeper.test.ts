@@ -1,6 +1,6 @@
 /** Renewal: batched, in time, and what each of its outcomes means. */
 import { describe, expect, it } from "vitest";
-import type { Renewed } from "../../src/core/backend.ts";
+import type { Renewal, Renewed } from "../../src/core/backend.ts";
 import { marginMs } from "../../src/core/keeper.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { hanging, track } from "../helpers/promises.ts";
@@ -34,6 +34,22 @@ describe("renewal", () => {
     }
     await clock.advance(4_000);
     expect(backend.calls.filter(({ method }) => method === "renew").map(({ size }) => size)).toEqual([50]);
+  });
+
+  it("gives the store the same object each time for the same entry, and another one for another", async () => {
+    const { locks, clock, backend } = rig();
+    const asked: Renewal[] = [];
+    backend.hooks.renew = (send, renewals) => {
+      asked.push(...renewals);
+      return send();
+    };
+    const first = await locks.acquire("a", { ttl });
+    await clock.advance(8_000);
+    await first.release();
+    await locks.acquire("a", { ttl });
+    await clock.advance(4_000);
+    const [one, again, other] = asked;
+    expect([asked.length, again === one, other === one]).toEqual([3, true, false]);
   });
 
   it("follows the life that the store gives, where that is far shorter than the ttl", async () => {
