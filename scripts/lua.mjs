@@ -24,9 +24,9 @@ const guardFolder = join(root, "src", "fencing", "redis");
 const recipes = [
   {
     backend: "redis",
-    first: ["alone", "moment", "keep", "quick"],
+    first: ["leave", "alone", "moment", "keep", "quick"],
     shared: ["queue"],
-    whenNeeded: ["append", "remove", "evict", "renew", "prune", "list"],
+    whenNeeded: ["append", "bequeath", "remove", "evict", "renew", "prune", "list"],
     last: ["calls"],
     alone: [],
   },

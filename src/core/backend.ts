@@ -143,7 +143,6 @@ export type Answer<T> = Promise<T> | T;
 export interface Backend {
   readonly name: string;
   readonly traits: Traits;
-
   /**
    * Puts an entry at the tail of a queue, or finds it there again, and says what is ahead. An entry that is found
    * keeps its place, its seq and its remaining life. Rejects with a LockError: LOCK_UNAVAILABLE when it surely did not
@@ -160,6 +159,13 @@ export interface Backend {
    * seq, only the entry that has it is meant: whoever was evicted may have joined again with the same id.
    */
   remove(queue: string, id: string, evict?: boolean, seq?: bigint): Answer<boolean>;
+
+  /**
+   * Optional: remove, for an entry whose lock this client has handed to its own next entry, the heir, without asking. Nobody waits for
+   * this call, and the heir need not be told. A backend that has it promises that an entry that waits stays where it is as surely
+   * as one that holds: until its life ends, only an eviction or a loss of data takes it out.
+   */
+  handOver?(queue: string, id: string, seq: bigint, heir: string): Answer<boolean>;
 
   /** The live entries of a queue, first to last. */
   list(queue: string): Promise<readonly Entry[]>;

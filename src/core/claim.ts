@@ -8,7 +8,7 @@ import type { Answer, Entry, EntryMode, NewEntry, Renewal, Renewed, Snapshot } f
 import { channels, type LossCause } from "./channels.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
-import { evictionOrder, type Rule, ruleOf } from "./grant.ts";
+import { evictionOrder, exclusive, type Rule, ruleOf } from "./grant.ts";
 import { marginMs } from "./keeper.ts";
 import * as report from "./report.ts";
 import { takeOut } from "./take-out.ts";
@@ -33,6 +33,9 @@ const lateGrantTries = 3;
 /** How often those ahead are evicted until the caller is told that the store does not do it. */
 const theftTries = 10;
 
+/** How often in a row a lock is handed over without asking the store. Then the event loop has its turn, and the store its say. */
+const mostHandOvers = 64;
+
 const never = Number.POSITIVE_INFINITY;
 
 /** A request in its queue. It goes waiting → granted → held → ended, and may end at any time. */
@@ -55,6 +58,8 @@ export class Claim implements Due<Claim> {
   private lossCause: LossCause | null = null;
   /** Whether its holder has released it. */
   hasLeft = false;
+  /** The entry that it was handed over to without asking the store. */
+  heir: string | null = null;
   /** Called once, when holding is no longer certain. */
   onLost: (() => void) | null = null;
 
@@ -281,6 +286,7 @@ export class Claim implements Due<Claim> {
     const wait = this.waiting();
     const watch = wait.beginWatch();
     const target = this.rule.blocker(snapshot.ahead);
+    this.standBehind(wait, target);
     // Where anybody ahead may make room, the nearest need not be the first to expire.
     const blockedForMs = target?.expiresInMs ?? this.wish.ttlMs / 3;
     wait.lookAt = clock.recent() + blockedForMs + 1 + 10 * random();
@@ -293,6 +299,24 @@ export class Claim implements Due<Claim> {
       this.unwatched();
     }
     if (this.state === "waiting") keeper.keep(this);
+  }
+
+  /** Where nobody but an entry of our own client is in our way, its leaving is all that we need to know. */
+  private standBehind(wait: Wait, target: Entry | null): void {
+    const { backend, owner, behind } = this.client;
+    this.standAlone();
+    if (backend.handOver === undefined || this.rule !== exclusive) return;
+    if (target?.owner.client !== owner.client) return;
+    wait.behind = target.id;
+    behind.set(target.id, this);
+  }
+
+  private standAlone(): void {
+    const { behind } = this.client;
+    const ahead = this.wait?.behind ?? null;
+    if (this.wait === null || ahead === null) return;
+    this.wait.behind = null;
+    if (behind.get(ahead) === this) behind.delete(ahead);
   }
 
   private awaitWatch(wait: Wait, watch: number, standing: Promise<() => void>): void {
@@ -324,6 +348,8 @@ export class Claim implements Due<Claim> {
     this.awaitAnswer();
     try {
       const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
+      // Nobody is handed a lock by one who is about to lose it.
+      for (const { id } of ahead) this.client.behind.delete(id);
       const evicted: Entry[] = [];
       for (const entry of evictionOrder(ahead)) {
         if (this.state !== "waiting" || question !== wait.question) break;
@@ -343,6 +369,7 @@ export class Claim implements Due<Claim> {
     const { clock, keeper } = this.client;
     this.state = "granted";
     this.wait?.endWatch();
+    this.standAlone();
     this.grantedAt = clock.recent();
     // Without a watchdog an entry that has waited is renewed once more, so that it is held for a full ttl.
     if (!this.wish.renew) this.renewAt = this.wait?.queued ? this.grantedAt : never;
@@ -472,8 +499,31 @@ export class Claim implements Due<Claim> {
   /** Takes our entry out, once. Rejects with a LockError if the store does not say what became of it. */
   leave(): Answer<"released" | "gone"> {
     this.hasLeft = true;
+    const heir = this.state === "held" && this.client.behind.size > 0 ? this.findHeir() : null;
     this.end();
-    return takeOut(this, this.grantedAt);
+    this.heir = heir?.id ?? null;
+    const left = takeOut(this, this.grantedAt);
+    heir?.inherit(this);
+    return left;
+  }
+
+  /**
+   * Who holds next, if that is sure without the store. We hold alone, so nobody is ahead of us; nobody can have come between us and
+   * the one that saw us as the nearest; and its entry lives for as long as it may be believed.
+   */
+  private findHeir(): Claim | null {
+    const heir = this.client.behind.get(this.id);
+    if (heir === undefined || this.rule !== exclusive) return null;
+    return (this.wait?.handOvers ?? 0) < mostHandOvers && heir.mayInherit() ? heir : null;
+  }
+
+  private mayInherit(): boolean {
+    return this.state === "waiting" && !this.waiting().asking && this.client.clock.now() < this.validUntil;
+  }
+
+  private inherit(from: Claim): void {
+    this.waiting().handOvers = (from.wait?.handOvers ?? 0) + 1;
+    this.grant();
   }
 
   /** Ends it because the client closes; resolves when nothing of it is under way any more. */
@@ -513,6 +563,7 @@ export class Claim implements Due<Claim> {
   private end(): void {
     this.state = "ended";
     this.wait?.endWatch();
+    this.standAlone();
     this.wait?.passOn();
     this.unlisten();
     this.client.keeper.drop(this);

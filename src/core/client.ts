@@ -29,6 +29,7 @@ export class LockClient implements Client {
   readonly random: Random;
   readonly owner: Owner;
   readonly keeper: Keeper;
+  readonly behind: Map<string, Claim> = new Map();
   /** What the ids of its entries start with: short, since ids are keys everywhere, and random, so that they are unique. */
   readonly #prefix: string;
   /** That, and how many thousands of entries there were. */

@@ -13,18 +13,25 @@ interface Leaver {
   readonly client: Client;
   /** An append may have reached the store without our hearing of it. */
   readonly doubtful: boolean;
+  /** The entry that has the lock from this one without the store's word; null if none has. */
+  readonly heir: string | null;
 }
 
 /** "gone" if the store did not have it any more. Rejects with a LockError if the store does not say. */
 export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | "gone"> {
-  const { backend } = leaver.client;
   try {
-    const answer = backend.remove(leaver.wish.queue, leaver.id, false, leaver.seq);
+    const answer = remove(leaver);
     if (answer instanceof Promise) return answered(leaver, heldSince, answer);
     return ended(leaver, heldSince, answer ? "released" : "gone");
   } catch (error) {
     return answered(leaver, heldSince, Promise.reject(error));
   }
+}
+
+function remove({ client, wish, id, seq, heir }: Leaver): Answer<boolean> {
+  const { backend } = client;
+  if (heir !== null && backend.handOver !== undefined) return backend.handOver(wish.queue, id, seq, heir);
+  return backend.remove(wish.queue, id, false, seq);
 }
 
 /** Waits for the store's answer, no longer than the entry could live. */
@@ -107,6 +114,8 @@ function ended<Outcome extends "released" | "gone" | "unknown">(
   // A late append may have brought another entry with our id: it goes, too, but it is not what was held.
   const { client, wish, id } = leaver;
   if (outcome === "gone" && leaver.doubtful) client.keeper.discard(wish.queue, id, wish.ttlMs);
+  // Whoever took this one out may have taken out the next one, too.
+  if (outcome === "gone" && leaver.heir !== null) client.keeper.check(wish.queue, leaver.heir);
   report.reportRelease(leaver, outcome, client.clock.recent() - heldSince);
   return outcome;
 }

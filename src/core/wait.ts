@@ -26,6 +26,10 @@ export class Wait {
   seenNearest: Entry | null = null;
   /** Whether it has stood in the queue behind others. */
   queued = false;
+  /** The entry of the same client whose leaving alone it waits for; null if there is none. */
+  behind: string | null = null;
+  /** How many before it, without a break, had the lock from one another rather than from the store. */
+  handOvers = 0;
   /** Ends listening to the caller's signal. */
   endListening: (() => void) | null = null;
   /** Called when the last question is answered after the end. */

@@ -1,5 +1,6 @@
 /** What is asked for, and what a client gives those who ask: the words that claims, client and options share. */
 import type { Backend, Owner } from "./backend.ts";
+import type { Claim } from "./claim.ts";
 import type { Clock, Random } from "./clock.ts";
 import type { Keeper } from "./keeper.ts";
 
@@ -10,6 +11,8 @@ export interface Client {
   readonly random: Random;
   readonly owner: Owner;
   readonly keeper: Keeper;
+  /** By the id of an entry of this client: the claim of this client that waits for nothing but its leaving. */
+  readonly behind: Map<string, Claim>;
   nextEntryId(): string;
   /** Calls `send` once the earlier first appends of this client to the queue have been answered or given up. */
   inOrder(queue: string, send: () => Promise<void>): Turn;

@@ -22,7 +22,8 @@ export type Need =
   | "counted"
   | "no counted"
   | "tokens"
-  | "browsing";
+  | "browsing"
+  | "hand-over";
 
 const met: Readonly<Record<Need, (backend: Backend) => boolean>> = {
   order: ({ traits }) => traits.order === "fifo",
@@ -33,6 +34,7 @@ const met: Readonly<Record<Need, (backend: Backend) => boolean>> = {
   "no counted": ({ traits }) => !traits.counted,
   tokens: ({ traits }) => traits.tokens !== null,
   browsing: isBrowsable,
+  "hand-over": (backend) => backend.handOver !== undefined,
 };
 
 /** The first need of a case that a backend does not meet; null if the case applies. */

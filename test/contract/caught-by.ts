@@ -5,6 +5,10 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
   "renews whatever has the id": ["a renewal of an entry that joined again later is not one of the new entry"],
   "evicts whatever has the id": ["a late eviction does not hit an entry that joined again with the same id"],
   "releases whatever has the id": ["a late release does not hit an entry that joined again with the same id"],
+  "a hand-over leaves the entry where it is": [
+    "a hand-over takes the entry out, and tells who is next if the heir is gone",
+  ],
+  "a hand-over takes the heir out, too": ["a hand-over leaves the heir in the queue, as its holder"],
   "late commit: an entry becomes visible after those behind it": [
     "no entry ever appears ahead of a visible one",
     "a grant is never revoked by what comes and goes",

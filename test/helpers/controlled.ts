@@ -41,6 +41,8 @@ export class Controlled implements Backend, Browsable {
   readonly traits: Traits;
   readonly calls: Call[] = [];
   hooks: Hooks = {};
+  /** Made by handsOver. */
+  handOver?: NonNullable<Backend["handOver"]>;
   /** How often the name was asked for. */
   nameReads = 0;
   readonly #inner: Backend;
@@ -58,6 +60,11 @@ export class Controlled implements Backend, Browsable {
   /** How many calls of a method were made. */
   count(method: Call["method"]): number {
     return this.calls.filter((call) => call.method === method).length;
+  }
+
+  /** From now on, a client hands its locks to its own entries: what becomes of the entry that leaves is told by the hook of remove. */
+  handsOver(): void {
+    this.handOver = (queue, id) => this.remove(queue, id);
   }
 
   append(queue: string, entry: NewEntry, signal?: AbortSignal): Answer<Snapshot | null> {

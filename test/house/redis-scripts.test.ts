@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   appendCall,
+  bequeathCall,
   calls as ofRedis,
   evictCall,
   keepCall,
@@ -93,6 +94,7 @@ it("calls are sent with as many keys and arguments as they take", () => {
   const sent = {
     append: appendCall("id", 1, true, "w,1,,\0more"),
     remove: removeCall("id", 1n),
+    bequeath: bequeathCall("id", 1n, "heir"),
     evict: evictCall("id", undefined),
     keep: keepCall(1, 1, ownOf("id", 1n)),
     renew: renewCall("id", 1n, 1),

@@ -69,6 +69,16 @@ export const mutations: readonly Mutation[] = [
     to: 'if (this.state !== "waiting")\n            return this.tooLate(snapshot !== null);',
   },
   {
+    name: "a lock is handed to an entry that may have expired",
+    from: " && this.client.clock.now() < this.validUntil;",
+    to: ";",
+  },
+  {
+    name: "a reader hands its lock to the writer behind it, whoever else reads",
+    from: "if (heir === undefined || this.rule !== exclusive)",
+    to: "if (heir === undefined)",
+  },
+  {
     name: "a thief does not wait until those ahead are evicted",
     from: ".grants(this.wish, snapshot.ahead))",
     to: ".grants(this.wish, snapshot.ahead) || this.wish.steal)",

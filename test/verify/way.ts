@@ -39,7 +39,12 @@ export class Way {
   /** The backend as it is seen at the end of this way. */
   through(inner: Backend & Browsable): Backend & Browsable {
     const call = <T>(execute: () => Answer<T>): Promise<T> => this.#call(execute);
+    const handOver: Backend["handOver"] = (queue, id, seq, heir) => {
+      this.#left.add(id);
+      return call(() => inner.handOver?.(queue, id, seq, heir) ?? false);
+    };
     return {
+      ...(inner.handOver === undefined ? {} : { handOver }),
       name: inner.name,
       traits: inner.traits,
       append: (queue, entry) => this.#append(inner, queue, entry),

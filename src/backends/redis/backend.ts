@@ -16,7 +16,7 @@ import type {
 import { afterReading, type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
-import { appendCall, type Call, evictCall, listCall, pruneCall, removeCall } from "./calls.ts";
+import { appendCall, type Call, evictCall, bequeathCall, listCall, pruneCall, removeCall } from "./calls.ts";
 import { queuesIn } from "./browse.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers, isSafeFromEviction, pushFinding, warnOfStep } from "./health.ts";
@@ -56,6 +56,8 @@ export interface Settings {
 export class RedisBackend implements Backend, Browsable, Examinable {
   readonly name = "redis";
   #traits: Traits;
+  /** Not on a cluster: where calls may overtake each other, whoever asks within a section could find the one before still in the queue. */
+  readonly handOver?: (queue: string, id: string, seq: bigint, heir: string) => Promise<boolean>;
   readonly #link: Link;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -79,6 +81,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     this.#settings = settings;
     this.#clock = clock;
     this.#traits = { ...redisTraits, callOrder: link.inOrder };
+    if (link.inOrder) this.handOver = (queue, id, seq, heir) => this.#handOver(queue, id, seq, heir);
     this.#keys = new KeyNames(prefix, link.cluster);
     this.#phrases = new Phrases(this.#keys);
     const channel = `${prefix}client:${randomBytes(9).toString("base64url")}`;
@@ -153,6 +156,19 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     this.#hub.forget(id);
     return this.#ask(this.#keys.of(queue), evict ? evictCall(id, seq) : removeCall(id, seq), isOne);
+  }
+
+  #handOver(queue: string, id: string, seq: bigint, heir: string): Promise<boolean> {
+    this.#hub.forget(id);
+    this.#hub.forget(heir);
+    return new Promise((resolve, reject) => {
+      this.#open();
+      this.#outbox.addLater(
+        this.#keys.of(queue),
+        bequeathCall(id, seq, heir),
+        new Asking(isOne, resolve, reject),
+      );
+    });
   }
 
   list(queue: string): Promise<readonly Entry[]> {

@@ -9,7 +9,7 @@ interface Shape {
 }
 
 /** The calls, by the names of their Lua files. */
-type CallName = "append" | "remove" | "evict" | "keep" | "renew" | "prune" | "list";
+type CallName = "append" | "remove" | "bequeath" | "evict" | "keep" | "renew" | "prune" | "list";
 
 /** Each call, by the name of its Lua file. */
 export const calls: Readonly<Record<CallName, Shape>> = {
@@ -19,6 +19,7 @@ export const calls: Readonly<Record<CallName, Shape>> = {
     args: ["id", "ttlMs", "atOnce", "shape", "more"],
   },
   remove: { letter: "d", keys: ["queue", "entries", "order"], args: ["id", "seq"] },
+  bequeath: { letter: "b", keys: ["queue", "entries", "order"], args: ["id", "seq", "heir"] },
   evict: { letter: "e", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq"] },
   keep: { letter: "k", keys: ["queue"], args: ["ttlMs", "count", "owned"] },
   renew: { letter: "r", keys: ["queue", "entries", "order", "evicted"], args: ["id", "seq", "ttlMs"] },
@@ -44,6 +45,11 @@ export function appendCall(id: string, ttlMs: number, atOnce: boolean, entry: st
 /** Takes an entry out, with that seq unless it is undefined. */
 export function removeCall(id: string, seq: bigint | undefined): Call {
   return { work: 5, keys: 3, text: seq === undefined ? `d${id}\0` : `d${ownOf(id, seq)}` };
+}
+
+/** The same for one whose lock the heir has already. */
+export function bequeathCall(id: string, seq: bigint, heir: string): Call {
+  return { work: 5, keys: 3, text: `b${id}\0${seq}\0${heir}` };
 }
 
 /** The same for somebody else's. */

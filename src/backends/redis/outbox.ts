@@ -98,6 +98,12 @@ export class Outbox {
       this.#send(batch, false);
       return this.#flushSoon();
     }
+    this.addLater(keys, call, taker, common);
+  }
+
+  /** The same for a call that nobody waits for: it is sent at the end of the tick at the soonest. */
+  addLater(keys: PlacedKeys, call: Call, taker: Taker, common: string | null = null): void {
+    if (this.#closed) return taker.fail(closed());
     const batch = this.#batchFor(keys.queue, keys.slot, common);
     batch.common ??= common;
     batch.add(keys, call, taker);

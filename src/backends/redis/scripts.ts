@@ -1,7 +1,37 @@
 /** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
-export const callsScript: string = String.raw`local time, met
+export const callsScript: string = String.raw`local time
+local function publish(channel, message)
+  if string.byte(channel, -1) == 125 then
+    local heard = redis.pcall('SPUBLISH', channel, message)
+    if type(heard) == 'number' and heard > 0 then return end
+    channel = string.match(channel, '^(.*){')
+  end
+  if channel and channel ~= '' then redis.call('PUBLISH', channel, message) end
+end
+local function leaveLine(line, queue, entries, order, id, seq, heir)
+  if not string.find(line, '^%z%d+ %d+ w%z') then return nil end
+  local first = redis.call('ZRANGE', order, 0, 1)
+  if first[1] ~= id then return nil end
+  local records = redis.call('HMGET', entries, id, first[2] or id)
+  if not records[1] or not records[2] then return nil end
+  local ownSeq, life = string.match(records[1], '^(%d+) (%d+)')
+  if seq ~= '' and seq ~= ownSeq then return 0 end
+  time = time or redis.call('TIME')
+  local nowMs = time[1] * 1000 + time[2] / 1000
+  if first[2] then
+    local nextSeq, nextLife, channel = string.match(records[2], '^(%d+) (%d+) w,%d+,,([^%z]*)')
+    if nextLife + 0 <= nowMs then return nil end
+    redis.call('HDEL', entries, id)
+    redis.call('ZREM', order, id)
+    if first[2] ~= heir then publish(channel, first[2] .. '\0' .. nextSeq) end
+  else
+    redis.call('DEL', queue, entries, order)
+  end
+  return life + 0 > nowMs and 1 or 0
+end
+local met
 if #ARGV == 3 then
   local given, queue = ARGV[3], KEYS[1]
   local letter = string.byte(given)
@@ -14,6 +44,12 @@ if #ARGV == 3 then
       return 1
     end
     if string.byte(met) ~= 0 then return 0 end
+    local left = leaveLine(met, queue, KEYS[2], KEYS[3], string.match(given, '^d([^%z]*)%z(%d*)'))
+    if left then return left end
+  elseif letter == 98 then
+    met = redis.call('GET', queue)
+    local left = met and leaveLine(met, queue, KEYS[2], KEYS[3], string.match(given, '^b([^%z]*)%z(%d+)%z(.*)$'))
+    if left then return left end
   elseif letter == 97 then
     time = redis.call('TIME')
     local second, us = time[1] + 0, time[2] + 0
@@ -62,14 +98,6 @@ local function keep(queue, ttlMs, count, owned)
     if not done or not left then others[#others + 1] = place end
   end
   return others
-end
-local function publish(channel, message)
-  if string.byte(channel, -1) == 125 then
-    local heard = redis.pcall('SPUBLISH', channel, message)
-    if type(heard) == 'number' and heard > 0 then return end
-    channel = string.match(channel, '^(.*){')
-  end
-  if channel and channel ~= '' then redis.call('PUBLISH', channel, message) end
 end
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
@@ -123,24 +151,6 @@ local function leaveAlone(queue, own)
   end
   if string.byte(value) ~= 0 then return 0 end
   return nil, value
-end
-local function leaveQuickly(value, queue, entries, order, id, seq)
-  if not string.find(value, ' w%z') then return nil end
-  local record = redis.call('HGET', entries, id)
-  if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local line = redis.call('ZRANGE', order, 0, 1)
-  if line[1] ~= id then return nil end
-  if line[2] then
-    local nextRecord = redis.call('HGET', entries, line[2])
-    if not nextRecord or not isLive(nextRecord) then return nil end
-    redis.call('HDEL', entries, id)
-    redis.call('ZREM', order, id)
-    local nextSeq, channel = string.match(nextRecord, '^(%d+) %d+ w,%d+,,([^%z]*)')
-    publish(channel, line[2] .. '\0' .. nextSeq)
-  else
-    redis.call('DEL', queue, entries, order)
-  end
-  return isLive(record) and 1 or 0
 end
 local function prolongQuickly(queue, entries, id, seq, ttlMs)
   local left = keepOne(queue, id .. '\0' .. seq .. ' ', ttlMs)
@@ -485,17 +495,21 @@ local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
   if atOnce == '1' and not grants(entry, count, weight, writer) then return false end
   return line:putLast(id, ttlMs, entry, count, weight, nearest, nearestRecord, writer, writerRecord)
 end
-local function remove(queue, entries, order, id, seq)
+local function bequeath(queue, entries, order, id, seq, heir)
   local removed, value = leaveAlone(queue, id .. '\0' .. (seq == '' and seq or seq .. ' '))
-  removed = removed or leaveQuickly(value, queue, entries, order, id, seq)
+  removed = removed or leaveLine(value, queue, entries, order, id, seq, heir)
   if removed then return removed end
   local record = redis.call('HGET', entries, id)
   if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
   local line = open(queue, entries, order, value)
+  line.asking = heir
   line:mark()
   line:drop(id, record)
   line:settle()
   return isLive(record) and 1 or 0
+end
+local function remove(queue, entries, order, id, seq)
+  return bequeath(queue, entries, order, id, seq, nil)
 end
 local function evict(queue, entries, order, evicted, id, seq)
   local only, alone = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
@@ -535,7 +549,7 @@ local function list(queue, entries)
   if only then return { only, record } end
   return redis.call('HGETALL', entries)
 end
-return { append = append, remove = remove, evict = evict, renew = renew, prune = prune, list = list }
+return { append = append, bequeath = bequeath, remove = remove, evict = evict, renew = renew, prune = prune, list = list }
 end
 local K, match = KEYS, string.match
 local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
@@ -558,7 +572,14 @@ for place = 3, #ARGV do
     local line
     done, result, line = pcall(leaveAlone, K[key], string.sub(given, 2))
     if line then
-      done, result = pcall(leaveQuickly, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
+      done, result = pcall(leaveLine, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    end
+  elseif letter == 'b' then
+    call, keys, arguments = 'bequeath', 3, '^b([^%z]*)%z(%d+)%z(.*)$'
+    local line = met or redis.call('GET', K[key])
+    met = nil
+    if line then
+      done, result = pcall(leaveLine, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'k' then
     call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'

@@ -45,6 +45,16 @@ export const brokenEntries: readonly Broken[] = [
     };
   }),
 
+  brokenBy("a hand-over leaves the entry where it is", () => () => ({ handOver: () => true })),
+
+  brokenBy("a hand-over takes the heir out, too", () => (inner) => ({
+    handOver: (queue, id, seq, heir) => {
+      const removed = inner.remove(queue, id, false, seq);
+      void inner.remove(queue, heir);
+      return removed;
+    },
+  })),
+
   brokenBy("append looks first and then appends, and is overtaken in between", () => (inner) => {
     const underWay = new Set<string>();
     return {

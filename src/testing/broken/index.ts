@@ -6,7 +6,7 @@ import { brokenNaming } from "./naming.ts";
 import { brokenOrder } from "./order.ts";
 import { brokenWatching } from "./watching.ts";
 
-export { type Broken, brokenBy } from "./broken.ts";
+export { type Broken, brokenBy, sound } from "./broken.ts";
 
 /** Every broken backend. */
 export const brokenBackends: readonly Broken[] = [

@@ -55,6 +55,45 @@ export const removeCases: readonly ContractCase[] = [
     assert.ok(granted(second));
   }),
 
+  remove(
+    "a hand-over takes the entry out, and tells who is next if the heir is gone",
+    ["order", "hand-over"],
+    async (t) => {
+      const [owner, other] = [await t.client(), await t.client()];
+      assert.ok(owner.handOver !== undefined);
+      const queue = t.name();
+      const first = await t.append(owner, queue);
+      const heir = await t.append(owner, queue);
+      const third = await t.append(other, queue);
+      let told = false;
+      await other.watch(queue, third.self, heir.self, () => {
+        told = true;
+      });
+      assert.equal(await other.remove(queue, heir.self.id, true), true);
+      assert.equal(await owner.handOver(queue, first.self.id, first.self.seq, heir.self.id), true);
+      assert.deepEqual(await idsIn(other, queue), [third.self.id]);
+      await t.eventually("who is next is told", () => told);
+      assert.equal(await owner.handOver(queue, first.self.id, first.self.seq, heir.self.id), false);
+    },
+  ),
+
+  remove("a hand-over leaves the heir in the queue, as its holder", ["order", "hand-over"], async (t) => {
+    const [owner, other] = [await t.client(), await t.client()];
+    assert.ok(owner.handOver !== undefined);
+    const queue = t.name();
+    const first = await t.append(owner, queue);
+    const entry = t.entry();
+    const heir = await t.append(owner, queue, entry);
+    const third = await t.append(other, queue);
+    assert.equal(await owner.handOver(queue, first.self.id, first.self.seq, heir.self.id), true);
+    const again = await t.append(owner, queue, entry);
+    assert.equal(again.self.seq, heir.self.seq);
+    assert.ok(granted(again));
+    // As late as a call that is sent twice: whoever has the seq is meant.
+    assert.equal(await owner.handOver(queue, first.self.id, first.self.seq + 1n, heir.self.id), false);
+    assert.deepEqual(await idsIn(other, queue), [heir.self.id, third.self.id]);
+  }),
+
   remove("a late eviction does not hit an entry that joined again with the same id", [], async (t) => {
     const [owner, thief] = [await t.client(), await t.client()];
     const queue = t.name();

@@ -69,7 +69,7 @@ export class SimulatedClient {
     const fate = new Dice(plan.seed, 10 * index + 12);
     const chance = new Dice(plan.seed, 10 * index + 13);
     const backend = new MemoryBackend(store, () => {});
-    this.network = new Network(backend, world, this.host, fate, ledger, plan.weather);
+    this.network = new Network(backend, world, this.host, fate, ledger, plan);
     this.network.onRenewed = () => this.#look();
     this.locks = new LockManager(this.network, {
       clock: this.host,

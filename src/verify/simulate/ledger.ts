@@ -17,6 +17,8 @@ interface Life {
   expiresAtUs: number;
   removedAtUs: number;
   evictedAtUs: number;
+  /** Its owner has given it up, though the store may not know yet. */
+  left: boolean;
 }
 
 /** The lives of all entries, and what was found wrong by them. */
@@ -52,6 +54,7 @@ export class Ledger {
       expiresAtUs: this.#world.nowUs + self.expiresInMs * 1000,
       removedAtUs: Infinity,
       evictedAtUs: Infinity,
+      left: false,
     };
     this.#byId.set(self.id, life);
     this.#bySeq.set(self.seq, life);
@@ -64,6 +67,12 @@ export class Ledger {
     const life = this.#byId.get(id);
     if (life === undefined || answer?.outcome !== "renewed") return;
     life.expiresAtUs = this.#world.nowUs + answer.expiresInMs * 1000;
+  }
+
+  /** The owner of an entry begins to take it out: to its own other entries it is not in the way any more. */
+  left(id: string): void {
+    const life = this.#byId.get(id);
+    if (life !== undefined) life.left = true;
   }
 
   removed(id: string, evict: boolean, wasThere: boolean): void {
@@ -127,6 +136,7 @@ export class Ledger {
     for (const other of this.#lives.get(queue) ?? []) {
       if (other.entry.seq >= entry.seq) break;
       if (other.removedAtUs <= now || other.expiresAtUs <= now) continue;
+      if (other.left && other.entry.owner.client === entry.owner.client) continue;
       count += 1;
       weight += other.entry.weight;
       nearest = other.entry;

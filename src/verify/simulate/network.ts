@@ -18,6 +18,7 @@ import type { MemoryBackend } from "../../backends/memory/backend.ts";
 import type { Dice } from "./dice.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Plan } from "./plan.ts";
 import type { World } from "./world.ts";
 
 /** How bad the network is; all chances are per message. */
@@ -55,13 +56,16 @@ export class Network implements Backend, Browsable {
   readonly #dice: Dice;
   readonly #ledger: Ledger;
 
-  constructor(inner: MemoryBackend, world: World, host: Host, dice: Dice, ledger: Ledger, weather: Weather) {
+  readonly handOver?: (queue: string, id: string, seq: bigint) => Promise<boolean>;
+
+  constructor(inner: MemoryBackend, world: World, host: Host, dice: Dice, ledger: Ledger, plan: Plan) {
     this.#inner = inner;
     this.#world = world;
     this.#host = host;
     this.#dice = dice;
     this.#ledger = ledger;
-    this.weather = weather;
+    this.weather = plan.weather;
+    if (plan.handOvers) this.handOver = (queue, id, seq) => this.remove(queue, id, false, seq);
     this.traits = { ...inner.traits, scope: "network", callOrder: false };
   }
 
@@ -87,6 +91,7 @@ export class Network implements Backend, Browsable {
   }
 
   remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
+    if (!evict) this.#ledger.left(id);
     return this.#call(() => {
       const wasThere = this.#inner.remove(queue, id, evict, seq);
       this.#ledger.removed(id, evict, wasThere);

@@ -22,6 +22,8 @@ export interface Plan {
   readonly operations: number;
   readonly weather: Weather;
   readonly steals: boolean;
+  /** Whether a client hands a lock to its own next entry without asking the store. */
+  readonly handOvers: boolean;
   readonly ttlMs: number;
   readonly permits: number;
   readonly faults: readonly PlannedFault[];
@@ -62,6 +64,7 @@ export function planOf(seed: number): Plan {
     operations: Math.ceil(dice.whole(20, 30) / clients / lanes),
     weather: calm ? fairWeather : foulWeather(dice, ttlMs),
     steals: dice.chance(calm ? 0.1 : 0.25),
+    handOvers: seed % 2 === 1,
     ttlMs,
     permits: dice.whole(2, 3),
     faults: calm ? [] : faultsOf(dice, clients, ttlMs, healMs),

@@ -1,11 +1,11 @@
--- Purpose: does one call that travels alone, if it joins an empty queue or leaves one that it has to itself, as most do: before
---   anything else is defined, since that would take longer than the call.
+-- Purpose: does one call that travels alone, if it joins an empty queue, leaves one that it has to itself or is the first of a line of
+--   writers and leaves, as most do: before anything else is defined, since that would take longer than the call.
 -- Keys: those of the call
 -- Arguments: as calls.lua
--- Returns: the seq of an append, which is the time in microseconds; 1 or 0 for a remove; nothing if the whole is needed
+-- Returns: the seq of an append, which is the time in microseconds; 1 or 0 for a remove or bequeath; nothing if the whole is needed
 
--- The time if it was read, and what the queue was found to be: whoever needs either does not ask again.
-local time, met
+-- What the queue was found to be: whoever needs it does not ask again.
+local met
 if #ARGV == 3 then
   local given, queue = ARGV[3], KEYS[1]
   local letter = string.byte(given)
@@ -18,6 +18,12 @@ if #ARGV == 3 then
       return 1
     end
     if string.byte(met) ~= 0 then return 0 end
+    local left = leaveLine(met, queue, KEYS[2], KEYS[3], string.match(given, '^d([^%z]*)%z(%d*)'))
+    if left then return left end
+  elseif letter == 98 then
+    met = redis.call('GET', queue)
+    local left = met and leaveLine(met, queue, KEYS[2], KEYS[3], string.match(given, '^b([^%z]*)%z(%d+)%z(.*)$'))
+    if left then return left end
   elseif letter == 97 then
     time = redis.call('TIME')
     local second, us = time[1] + 0, time[2] + 0

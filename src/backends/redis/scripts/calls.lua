@@ -27,7 +27,14 @@ for place = 3, #ARGV do
     local line
     done, result, line = pcall(leaveAlone, K[key], string.sub(given, 2))
     if line then
-      done, result = pcall(leaveQuickly, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
+      done, result = pcall(leaveLine, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
+    end
+  elseif letter == 'b' then
+    call, keys, arguments = 'bequeath', 3, '^b([^%z]*)%z(%d+)%z(.*)$'
+    local line = met or redis.call('GET', K[key])
+    met = nil
+    if line then
+      done, result = pcall(leaveLine, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'k' then
     call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'

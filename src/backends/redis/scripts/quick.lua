@@ -4,17 +4,6 @@
 -- Arguments: those of the call
 -- Returns: what the call does; nil if the whole of it is needed, and then nothing has changed
 
--- Tells a client, on the channel that its entry names. One that ends in "}" is sharded: it is heard on the node that has the
--- slot alone. Where nobody hears it (not yet, or no longer), the message goes to the plain channel that its name begins with.
-local function publish(channel, message)
-  if string.byte(channel, -1) == 125 then
-    local heard = redis.pcall('SPUBLISH', channel, message)
-    if type(heard) == 'number' and heard > 0 then return end
-    channel = string.match(channel, '^(.*){')
-  end
-  if channel and channel ~= '' then redis.call('PUBLISH', channel, message) end
-end
-
 -- In a line of writers, behind one that lives.
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
@@ -71,26 +60,6 @@ local function leaveAlone(queue, own)
   end
   if string.byte(value) ~= 0 then return 0 end
   return nil, value
-end
-
--- Out of a line.
-local function leaveQuickly(value, queue, entries, order, id, seq)
-  if not string.find(value, ' w%z') then return nil end
-  local record = redis.call('HGET', entries, id)
-  if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local line = redis.call('ZRANGE', order, 0, 1)
-  if line[1] ~= id then return nil end
-  if line[2] then
-    local nextRecord = redis.call('HGET', entries, line[2])
-    if not nextRecord or not isLive(nextRecord) then return nil end
-    redis.call('HDEL', entries, id)
-    redis.call('ZREM', order, id)
-    local nextSeq, channel = string.match(nextRecord, '^(%d+) %d+ w,%d+,,([^%z]*)')
-    publish(channel, line[2] .. '\0' .. nextSeq)
-  else
-    redis.call('DEL', queue, entries, order)
-  end
-  return isLive(record) and 1 or 0
 end
 
 -- Of one that is alone, or in a line whose keys live long enough.

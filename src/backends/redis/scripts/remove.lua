@@ -1,17 +1,8 @@
 -- Purpose: takes an entry out and tells those who are granted by it.
 -- Keys: queue, entries, order
 -- Arguments: id, seq
--- Returns: 1 if it was there and had not expired, with that seq unless that is "", else 0
+-- Returns: as bequeath.lua
 
 local function remove(queue, entries, order, id, seq)
-  local removed, value = leaveAlone(queue, id .. '\0' .. (seq == '' and seq or seq .. ' '))
-  removed = removed or leaveQuickly(value, queue, entries, order, id, seq)
-  if removed then return removed end
-  local record = redis.call('HGET', entries, id)
-  if not record or (seq ~= '' and string.match(record, '^%d+') ~= seq) then return 0 end
-  local line = open(queue, entries, order, value)
-  line:mark()
-  line:drop(id, record)
-  line:settle()
-  return isLive(record) and 1 or 0
+  return bequeath(queue, entries, order, id, seq, nil)
 end
