@@ -143,6 +143,7 @@ export type Answer<T> = Promise<T> | T;
 export interface Backend {
   readonly name: string;
   readonly traits: Traits;
+
   /**
    * Puts an entry at the tail of a queue, or finds it there again, and says what is ahead. An entry that is found
    * keeps its place, its seq and its remaining life. Rejects with a LockError: LOCK_UNAVAILABLE when it surely did not

@@ -514,11 +514,13 @@ export class Claim implements Due<Claim> {
   private findHeir(): Claim | null {
     const heir = this.client.behind.get(this.id);
     if (heir === undefined || this.rule !== exclusive) return null;
-    return (this.wait?.handOvers ?? 0) < mostHandOvers && heir.mayInherit() ? heir : null;
+    return (this.wait?.handOvers ?? 0) < mostHandOvers && heir.mayInherit(this.seq) ? heir : null;
   }
 
-  private mayInherit(): boolean {
-    return this.state === "waiting" && !this.waiting().asking && this.client.clock.now() < this.validUntil;
+  /** Not from one that has joined again since we saw it. */
+  private mayInherit(seq: bigint): boolean {
+    if (this.state !== "waiting" || this.waiting().asking) return false;
+    return this.waiting().seenNearest?.seq === seq && this.client.clock.now() < this.validUntil;
   }
 
   private inherit(from: Claim): void {

@@ -58,6 +58,29 @@ const unanswered = { code: expect.stringMatching(/^LOCK_(OUTCOME_UNKNOWN|UNAVAIL
 const noKeys = async (port: number): Promise<boolean> => (await ask(port, "dbsize")) === "0";
 
 describe.each(libraries)("with %s", (library) => {
+  it("a frozen server: those of one client go on among themselves, and nobody else is let in", async () => {
+    const { server: redis, port } = await server();
+    const [locks, others] = [locksAt(port, library), locksAt(port, library)];
+    const first = await locks.acquire("a");
+    const mine = [track(locks.acquire("a")), track(locks.acquire("a"))];
+    await eventually(async () => (await others.query()).pending.length === 2);
+    const theirs = track(others.acquire("a"));
+    await eventually(async () => (await locks.query()).pending.length === 3);
+    redis.pause();
+    const released = track(first.release());
+    await eventually(() => mine[0]?.value?.held === true);
+    const passedOn = track(mine[0]?.value?.release() ?? Promise.reject(new Error("it was not held")));
+    await eventually(() => mine[1]?.value?.held === true);
+    expect([released.status, passedOn.status, theirs.status]).toEqual(["pending", "pending", "pending"]);
+    redis.resume();
+    await eventually(() => passedOn.status !== "pending");
+    expect(theirs.status).toBe("pending");
+    expect(await mine[1]?.value?.release()).toBe("released");
+    await eventually(() => theirs.value?.held === true);
+    await theirs.value?.release();
+    await eventually(() => noKeys(port));
+  });
+
   it("a frozen server: given up within the deadlines, and nothing is left when it goes on", async () => {
     const { server: redis, port } = await server();
     const locks = locksAt(port, library);

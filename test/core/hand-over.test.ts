@@ -101,6 +101,30 @@ describe("a lock that is released while the next entry of the same client waits"
     expect(backend.count("remove")).toBeGreaterThan(1);
   });
 
+  it("is not handed to one that saw it in another place", async () => {
+    const { locks, clock, backend, entries, erase, other } = rig({ ttl: "30s" });
+    backend.handsOver();
+    const elsewhere = await other().locks.acquire("a");
+    const first = track(locks.acquire("a"));
+    await settle();
+    backend.hooks.watch = () => () => {};
+    const second = track(locks.acquire("a"));
+    await settle();
+    backend.hooks = {};
+    const [, firstEntry, secondEntry] = await entries("a");
+    // The first is taken out and joins again behind the second, which does not hear of it; then the second is taken out.
+    erase("a", firstEntry?.id ?? "");
+    await clock.advance(10_000);
+    expect(await entries("a")).toMatchObject([{}, { id: secondEntry?.id }, { id: firstEntry?.id }]);
+    erase("a", secondEntry?.id ?? "");
+    await elsewhere.release();
+    await settle();
+    expect(first.value?.held).toBe(true);
+    void first.value?.release();
+    await settle();
+    expect(second.status).toBe("pending");
+  });
+
   it("is asked of the store after 64 that were handed over in a row", async () => {
     const { locks } = silentRig();
     let entered = 0;

@@ -16,7 +16,7 @@ import type {
 import { afterReading, type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
-import { appendCall, type Call, evictCall, bequeathCall, listCall, pruneCall, removeCall } from "./calls.ts";
+import { appendCall, bequeathCall, type Call, evictCall, listCall, pruneCall, removeCall } from "./calls.ts";
 import { queuesIn } from "./browse.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers, isSafeFromEviction, pushFinding, warnOfStep } from "./health.ts";
