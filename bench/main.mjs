@@ -32,6 +32,8 @@ async function main(suites) {
     process.stdout.write(usage(suites));
     return;
   }
+  // A broker of one of the peers tells its deeds by console.log; stdout belongs to the result.
+  console.log = console.error;
   const suite = await loadSuite(options.suite);
   const effort = options.quick ? quickEffort : fullEffort;
   const rounds = await runRounds(
