@@ -24,7 +24,8 @@ if (process.env["REPORT_FOLDER"] !== undefined) {
 
 /** In a process of its own: gets the lock, is stopped, and wants to write all the same. */
 async function beStopped() {
-  const lock = await locks.acquire("report", { ttl: 500 });
+  // Without renewals: whoever is stopped in the middle of a write to SQLite's file keeps all others out of it.
+  const lock = await locks.acquire("report", { ttl: 500, renew: false });
   process.send?.(`granted ${lock.token}`);
   // Here it is stopped. When it goes on, it does not look at its lock.
   await once(process, "message");

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { sqliteBackend } from "../../src/backends/sqlite/index.ts";
 import { connect } from "../../src/connect.ts";
 import { type Build, build } from "../helpers/child.ts";
 import { type SqliteFile, sqliteFile } from "../helpers/sqlite-file.ts";
@@ -213,4 +214,27 @@ it.runIf(isRoot)("is not judged by the processes of another pid namespace whose 
     const [pid, start, ...rest] = nameOfThisProcess().split(".");
     console.log(start, isGone([pid, "1", ...rest].join(".")), isGone(["zzzz", "1", ...rest].join(".")));`;
   expect(apart(["--pid", "--fork"], "", script)).toBe("0 false true");
+});
+
+it("a process that is stopped in the middle of a write keeps others out, who say which it is, until it goes on", async () => {
+  await using locks = await connect(await sqliteBackend({ path: file.path, patienceMs: 300 }));
+  const writer = startWorker(`
+    import { findDriver } from "${built.address("backends/sqlite/driver")}";
+    setInterval(() => {}, 1000);
+    const db = findDriver().open("${file.path}");
+    db.exec("BEGIN IMMEDIATE");
+    console.log("writes");
+    process.stdin.once("data", () => db.exec("ROLLBACK"));`);
+  workers.push(writer);
+  await writer.said("writes");
+  const refused = async (why: string): Promise<void> => {
+    const message = expect.stringContaining(why);
+    await expect(locks.acquire("a")).rejects.toMatchObject({ code: "LOCK_UNAVAILABLE", message });
+  };
+  await refused(`now it is pid ${writer.pid}; try again`);
+  writer.signal("SIGSTOP");
+  await refused(`pid ${writer.pid} was stopped in the middle of a write, and keeps all others out`);
+  writer.signal("SIGCONT");
+  writer.tell("go on");
+  await (await locks.acquire("a")).release();
 });

@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { invalid, type LockError } from "../../core/errors.ts";
 import { makeFolders } from "../../core/folders.ts";
+import { tooBusy } from "./busy.ts";
 import type { Database, Driver } from "./driver.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
 import type { Machine } from "./machine.ts";
@@ -134,8 +135,7 @@ export async function openFile(
         continue;
       }
       if (!isBusy(error)) throw db === undefined ? notOpened(error, path) : failureOf(error, path);
-      const text = `the file ${path} is busy: others have been writing for ${patienceMs} ms; try again`;
-      throw refusal("LOCK_UNAVAILABLE", text, error);
+      throw tooBusy(path, patienceMs, error);
     }
   }
 }

@@ -3,6 +3,7 @@
  * whom it concerns is told after its commit. What happens inside a transaction is written in ledger.ts.
  */
 import type { Answer, Entry, Finding, NewEntry, Renewal, Renewed, Snapshot } from "../../core/backend.ts";
+import { tooBusy } from "./busy.ts";
 import type { Database } from "./driver.ts";
 import { examineFile } from "./examine.ts";
 import { failureOf, isBusy, refusal } from "./failure.ts";
@@ -65,7 +66,7 @@ export class SqliteStore {
       committed: () => this.#send(),
       undone: () => void this.#ledger.takeLetters(),
     });
-    this.#turns = new Turns(patienceMs, isBusy);
+    this.#turns = new Turns(patienceMs, isBusy, (cause) => tooBusy(path, patienceMs, cause));
     this.#hub = new Hub(path, {
       onMessage: (line) => this.#deliver(messageOf(line)),
       onLost: (process) => this.#background(() => this.#lost(process)),

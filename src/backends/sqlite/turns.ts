@@ -1,6 +1,5 @@
 /** Lets calls on one connection take place in the order in which they were made, and again while other processes write. */
 import type { Answer } from "../../core/backend.ts";
-import { refusal } from "./failure.ts";
 
 interface Turn {
   readonly attempt: () => void;
@@ -21,13 +20,16 @@ const pauseMs = 2;
 export class Turns {
   readonly #isBusy: (error: unknown) => boolean;
   readonly #patienceMs: number;
+  readonly #tooBusy: (cause: unknown) => unknown;
   readonly #waiting: Turn[] = [];
   #onIdle: Array<() => void> = [];
   /** How often the first in line has been tried again. */
   #tries = 0;
 
-  constructor(patienceMs: number, isBusy: (error: unknown) => boolean) {
+  /** @param tooBusy what a turn fails with that was tried for so long in vain */
+  constructor(patienceMs: number, isBusy: (error: unknown) => boolean, tooBusy: (cause: unknown) => unknown) {
     this.#patienceMs = patienceMs;
+    this.#tooBusy = tooBusy;
     this.#isBusy = isBusy;
   }
 
@@ -81,10 +83,5 @@ export class Turns {
       this.#tries = 0;
     }
     for (const resolve of this.#onIdle.splice(0)) resolve();
-  }
-
-  #tooBusy(cause: unknown): unknown {
-    const text = `other processes have been writing for ${this.#patienceMs} ms: nothing was done; try again`;
-    return refusal("LOCK_UNAVAILABLE", `the SQLite file is busy: ${text}`, cause);
   }
 }
