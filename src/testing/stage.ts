@@ -22,6 +22,9 @@ const lastingMs = 60_000;
 /** The longest step between two looks at something that must come, in milliseconds. */
 const longestStepMs = 25;
 
+/** How often something is done anew that took longer than the entries in it live. */
+const mostDelays = 10;
+
 /** How a promise stands, without anybody having to await it. */
 export interface Observed<T> {
   readonly promise: Promise<T>;
@@ -101,6 +104,27 @@ export class Stage {
   /** Lets so much time pass that an entry with the short ttl has surely expired. */
   async outliveShort(): Promise<void> {
     await this.elapse(this.pace.shortMs + this.pace.lagMs);
+  }
+
+  /**
+   * Does something that must hold while entries live; `live` says for how long they do from that moment on. Where this process or the
+   * store stood still for longer, a failure says nothing: then it is done anew, with other names.
+   */
+  async whileLive(attempt: (live: (lifeMs: number) => void) => Promise<void>): Promise<void> {
+    for (let delays = 0; ; delays++) {
+      let [since, lifeMs, late] = [this.clock.now(), Number.POSITIVE_INFINITY, false];
+      const live = (nextMs: number): void => {
+        const now = this.clock.now();
+        late ||= now - since >= lifeMs;
+        [since, lifeMs] = [now, nextMs];
+      };
+      try {
+        return await attempt(live);
+      } catch (error) {
+        live(0);
+        if (!late || delays === mostDelays) throw error;
+      }
+    }
   }
 
   /** A moment of random length: none, a turn of the event loop, or a millisecond. */

@@ -19,10 +19,14 @@ export const expiryCases: readonly ContractCase[] = [
 
   expiry("an entry does not expire before its ttl", [], async (t) => {
     const [a, b] = [await t.client(), await t.client()];
-    const queue = t.name();
-    const { self } = await t.append(a, queue, { ttlMs: 4 * t.pace.shortMs });
-    await t.elapse(2.5 * t.pace.shortMs);
-    assert.deepEqual(await idsIn(b, queue), [self.id]);
+    const ttlMs = 4 * t.pace.shortMs;
+    await t.whileLive(async (live) => {
+      const queue = t.name();
+      live(ttlMs);
+      const { self } = await t.append(a, queue, { ttlMs });
+      await t.elapse(2.5 * t.pace.shortMs);
+      assert.deepEqual(await idsIn(b, queue), [self.id]);
+    });
   }),
 
   expiry("the remaining life is shown, never more than there is", [], async (t) => {
@@ -40,14 +44,18 @@ export const expiryCases: readonly ContractCase[] = [
 
   expiry("an expired holder does not stand ahead of those behind it", ["order"], async (t) => {
     const [a, b] = [await t.client(), await t.client()];
-    const queue = t.name();
-    const waiting = t.entry();
-    await t.append(a, queue, { ttlMs: t.pace.shortMs });
-    assert.ok(!granted(await t.append(b, queue, waiting)));
-    await t.outliveShort();
-    const said = await t.append(b, queue, waiting);
-    assert.ok(granted(said));
-    assert.deepEqual(await idsIn(b, queue), [waiting.id]);
+    await t.whileLive(async (live) => {
+      const queue = t.name();
+      const waiting = t.entry();
+      live(t.pace.shortMs);
+      await t.append(a, queue, { ttlMs: t.pace.shortMs });
+      assert.ok(!granted(await t.append(b, queue, waiting)));
+      live(Number.POSITIVE_INFINITY);
+      await t.outliveShort();
+      const said = await t.append(b, queue, waiting);
+      assert.ok(granted(said));
+      assert.deepEqual(await idsIn(b, queue), [waiting.id]);
+    });
   }),
 
   expiry("an expired waiter between others stands in nobody's way", ["order"], async (t) => {

@@ -10,17 +10,22 @@ const renew = caseOf("renew");
 export const renewCases: readonly ContractCase[] = [
   renew("a renewed entry outlives its first ttl", [], async (t) => {
     const [a, b] = [await t.client(), await t.client()];
-    const queue = t.name();
     const ttlMs = 2 * t.pace.shortMs;
-    const { self } = await t.append(a, queue, { ttlMs });
-    for (let turn = 0; turn < 6; turn++) {
-      await t.elapse(t.pace.shortMs / 2);
-      const [answer] = await a.renew([{ queue, id: self.id, seq: self.seq, ttlMs }]);
-      assert.equal(answer?.outcome, "renewed");
-    }
-    assert.deepEqual(await idsIn(b, queue), [self.id]);
-    await t.elapse(ttlMs + t.pace.lagMs);
-    assert.deepEqual(await idsIn(b, queue), []);
+    await t.whileLive(async (live) => {
+      const queue = t.name();
+      live(ttlMs);
+      const { self } = await t.append(a, queue, { ttlMs });
+      for (let turn = 0; turn < 6; turn++) {
+        await t.elapse(t.pace.shortMs / 2);
+        const [answer] = await a.renew([{ queue, id: self.id, seq: self.seq, ttlMs }]);
+        assert.equal(answer?.outcome, "renewed");
+        live(ttlMs);
+      }
+      assert.deepEqual(await idsIn(b, queue), [self.id]);
+      live(Number.POSITIVE_INFINITY);
+      await t.elapse(ttlMs + t.pace.lagMs);
+      assert.deepEqual(await idsIn(b, queue), []);
+    });
   }),
 
   renew("a renewal says how long the entry lives now", [], async (t) => {
@@ -35,19 +40,23 @@ export const renewCases: readonly ContractCase[] = [
 
   renew("a waiter can be renewed, and keeps its place and its seq", ["order"], async (t) => {
     const [a, b, c] = [await t.client(), await t.client(), await t.client()];
-    const queue = t.name();
     const ttlMs = 2 * t.pace.shortMs;
-    const holder = await t.append(a, queue);
-    const waiter = await t.append(b, queue, { ttlMs });
-    const behind = await t.append(c, queue);
-    await t.elapse(ttlMs / 4);
-    await b.renew([{ queue, id: waiter.self.id, seq: waiter.self.seq, ttlMs: 4 * ttlMs }]);
-    await t.elapse(ttlMs + t.pace.lagMs);
-    const list = await a.list(queue);
-    assert.deepEqual(
-      list.map(({ id, seq }) => ({ id, seq })),
-      [holder, waiter, behind].map(({ self: { id, seq } }) => ({ id, seq })),
-    );
+    await t.whileLive(async (live) => {
+      const queue = t.name();
+      const holder = await t.append(a, queue);
+      live(ttlMs);
+      const waiter = await t.append(b, queue, { ttlMs });
+      const behind = await t.append(c, queue);
+      await t.elapse(ttlMs / 4);
+      await b.renew([{ queue, id: waiter.self.id, seq: waiter.self.seq, ttlMs: 4 * ttlMs }]);
+      live(4 * ttlMs);
+      await t.elapse(ttlMs + t.pace.lagMs);
+      const list = await a.list(queue);
+      assert.deepEqual(
+        list.map(({ id, seq }) => ({ id, seq })),
+        [holder, waiter, behind].map(({ self: { id, seq } }) => ({ id, seq })),
+      );
+    });
   }),
 
   renew("an entry that never was is gone", [], async (t) => {
