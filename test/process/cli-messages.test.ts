@@ -25,7 +25,8 @@ const call =
 
 /** A holder whose store hangs until it has ended. */
 async function lostToAHang(): Promise<CliEnded> {
-  const holder = await rig.holder("x", ["--ttl", "800ms"]);
+  // Whoever stands still for the whole time between SIGTERM and SIGKILL sends only the latter: on a busy machine that must not be little.
+  const holder = await rig.holder("x", ["--ttl", "2s"]);
   const hog = await rig.hog();
   const ended = await holder.ended;
   await hog.finish();
