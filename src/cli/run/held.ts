@@ -65,14 +65,10 @@ export async function runHeld(
   surroundings: { readonly env: NodeJS.ProcessEnv; readonly output: Output; readonly relay: Relay },
 ): Promise<Finished> {
   const { env, output, relay } = surroundings;
-  const grantedAt = performance.now();
-  const tooLong = (): boolean => {
-    const { maxHoldMs, plan } = wish;
-    return (
-      maxHoldMs !== undefined &&
-      performance.now() - grantedAt >= maxHoldMs - plan.graceMs - 3 * plan.reserveMs
-    );
-  };
+  const { maxHoldMs = Number.POSITIVE_INFINITY, ttlMs, plan } = wish;
+  // Where it ends long before a ttl does, it is what bounds the lock, which counts from the grant: since then this process may have stood still.
+  const holdEndsAt = performance.now() + (maxHoldMs < ttlMs / 2 ? lock.validForMs : maxHoldMs);
+  const tooLong = (): boolean => performance.now() >= holdEndsAt - plan.graceMs - 3 * plan.reserveMs;
   const [program = "", ...args] = command;
   const group = await ProcessGroup.start(program, args, {
     ...env,
