@@ -25,7 +25,7 @@ const ttlMs = 10_000;
 const heldTtlMs = 3_000;
 /** How many pairs one after the other, and with 256 under way, until the code of all contenders is compiled: the same for each. */
 const warmPairs = 3_000;
-const warmPairs256 = 20_000;
+const warmPairs256 = 60_000;
 const fleet = { processes: 4, waiters: 8, holdMs: 1 };
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";

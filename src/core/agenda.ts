@@ -88,6 +88,20 @@ export class Agenda<Item extends Due<Item>> {
     this.disarm();
   }
 
+  /** Takes all items of a moment off the agenda. */
+  private take(moment: Moment<Item>, items: Item[]): void {
+    for (let item = moment.first; item !== null;) {
+      const { later } = item;
+      item.moment = null;
+      item.earlier = null;
+      item.later = null;
+      items.push(item);
+      item = later;
+    }
+    moment.first = null;
+    moment.last = null;
+  }
+
   private momentAt(dueAt: number): Moment<Item> {
     let moment = this.moments.get(dueAt);
     if (moment === undefined) {
@@ -127,11 +141,8 @@ export class Agenda<Item extends Due<Item>> {
     const now = this.clock.now();
     const due: Item[] = [];
     for (let { first } = this.heap; first !== undefined && first.dueAt <= now; first = this.heap.first) {
-      for (let item = first.first; item !== null; item = first.first) {
-        due.push(item);
-        this.remove(item);
-      }
-      if (first === this.latest) this.drop(first);
+      this.take(first, due);
+      this.drop(first);
     }
     if (due.length > 0) this.onDue(due, now);
     if (this.latest?.first === null) this.drop(this.latest);

@@ -4,14 +4,14 @@
  */
 import { onAbort } from "./aborts.ts";
 import type { Due, Moment } from "./agenda.ts";
-import type { Answer, Entry, EntryMode, NewEntry, Renewal, Renewed, Snapshot } from "./backend.ts";
+import type { Entry, EntryMode, NewEntry, Renewal, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LossCause } from "./channels.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
 import { evictionOrder, exclusive, type Rule, ruleOf } from "./grant.ts";
 import { marginMs } from "./keeper.ts";
 import * as report from "./report.ts";
-import { takeOut } from "./take-out.ts";
+import { type Released, takeOut } from "./take-out.ts";
 import { Wait } from "./wait.ts";
 import type { Client, Wish } from "./wish.ts";
 
@@ -151,7 +151,7 @@ export class Claim implements Due<Claim> {
     try {
       const answer = backend.append(this.queue, this.entry(), this.wish.signal);
       if (!(answer instanceof Promise)) return this.answered(question, answer, sentAt);
-      this.awaitAnswer();
+      this.awaitAnswer(sentAt);
       answer.then(
         (snapshot) => this.answered(question, snapshot, sentAt),
         (error: unknown) => this.failed(question, error),
@@ -173,7 +173,7 @@ export class Claim implements Due<Claim> {
       // Whoever has gone by now leaves the queue alone; the time for an answer is counted from here.
       if (!this.alive) return;
       sentAt = clock.now();
-      this.awaitAnswer();
+      this.awaitAnswer(sentAt);
       try {
         const snapshot = await backend.append(this.queue, this.entry(), this.wish.signal);
         this.answered(question, snapshot, sentAt);
@@ -184,12 +184,12 @@ export class Claim implements Due<Claim> {
   }
 
   /** An answer that takes longer than a ttl could not be believed anyway. */
-  private awaitAnswer(): void {
+  private awaitAnswer(sentAt: number): void {
+    const { keeper } = this.client;
     const wait = this.waiting();
     wait.lookAt = null;
-    // Whole milliseconds: of many that ask in one turn of the event loop, most share a moment.
-    wait.answerBy = Math.ceil(this.client.clock.now()) + this.wish.ttlMs;
-    this.client.keeper.keep(this);
+    wait.answerBy = keeper.lateAfter(sentAt, this.wish.ttlMs);
+    keeper.keep(this);
   }
 
   private waiting(): Wait {
@@ -338,14 +338,14 @@ export class Claim implements Due<Claim> {
 
   /** Steal: take out everything that is ahead, then look again. */
   private async evictAhead(): Promise<void> {
-    const { backend } = this.client;
+    const { backend, clock } = this.client;
     const wait = this.waiting();
     if (++wait.thefts > theftTries) {
       const text = "what was ahead is still there after it was evicted: the store is broken";
       return this.stop(report.errorOf(this, "LOCK_UNAVAILABLE", text));
     }
     const question = ++wait.question;
-    this.awaitAnswer();
+    this.awaitAnswer(clock.now());
     try {
       const ahead = (await backend.list(this.queue)).filter((entry) => entry.seq < this.seq);
       // Nobody is handed a lock by one who is about to lose it.
@@ -402,6 +402,11 @@ export class Claim implements Due<Claim> {
     const { queue, id, seq, asked } = this;
     if (asked?.seq === seq) return asked;
     return (this.asked = { queue, id, seq, ttlMs: this.wish.ttlMs });
+  }
+
+  /** Whether a renewal is that of our place in the queue. */
+  asks(renewal: Renewal | undefined): boolean {
+    return this.asked === renewal && renewal?.seq === this.seq;
   }
 
   /** When the keeper has to attend to it next. */
@@ -496,13 +501,13 @@ export class Claim implements Due<Claim> {
 
   // Leaving.
 
-  /** Takes our entry out, once. Rejects with a LockError if the store does not say what became of it. */
-  leave(): Answer<"released" | "gone"> {
+  /** Takes our entry out, once. Null if how that ended is told later. */
+  leave(told: Released): "released" | "gone" | null {
     this.hasLeft = true;
     const heir = this.state === "held" && this.client.behind.size > 0 ? this.findHeir() : null;
     this.end();
     this.heir = heir?.id ?? null;
-    const left = takeOut(this, this.grantedAt);
+    const left = takeOut(this, this.grantedAt, told);
     heir?.inherit(this);
     return left;
   }

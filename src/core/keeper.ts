@@ -11,6 +11,9 @@ import type { Leaving } from "./take-out.ts";
 /** How many entries one renew call carries at most. */
 const batchSize = 500;
 
+/** How exactly the moments are kept at which an answer is late, in milliseconds. */
+const lateGridMs = 16;
+
 /** How many times a removal that failed is tried again. */
 const removalTries = 5;
 
@@ -78,7 +81,7 @@ export class Keeper {
 
   /** Tells a release when its answer is late. */
   await(leaving: Leaving): void {
-    this.#leavings.set(leaving, this.#clock.recent() + leaving.withinMs);
+    this.#leavings.set(leaving, this.lateAfter(this.#clock.recent(), leaving.withinMs));
   }
 
   /** The answer to a release is not awaited any more. */
@@ -100,6 +103,11 @@ export class Keeper {
     const grid = ttlMs / 12;
     const offset = this.#phase * grid;
     return Math.floor((now + ttlMs / 3 - offset) / grid) * grid + offset;
+  }
+
+  /** When an answer is late that was asked for at `now` and has so long: a little more than that, so that many share a moment. */
+  lateAfter(now: number, withinMs: number): number {
+    return Math.ceil(now / lateGridMs) * lateGridMs + withinMs;
   }
 
   /** Takes an entry out in the background, trying again for as long as it could live. */
@@ -201,7 +209,7 @@ export class Keeper {
     const now = this.#clock.now();
     claims.forEach((claim, index) => {
       // An answer about an earlier place in the queue says nothing about this one.
-      if (!claim.alive || claim.renewal !== renewals[index]) return;
+      if (!claim.alive || !claim.asks(renewals[index])) return;
       claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt, now);
       if (claim.alive) this.keep(claim);
     });

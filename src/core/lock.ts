@@ -1,6 +1,7 @@
 /** What a holder has: a view of its claim. It decides nothing; it asks the claim each time. */
 import { inspect } from "node:util";
 import type { Claim } from "./claim.ts";
+import type { LockError } from "./errors.ts";
 import { errorOf } from "./report.ts";
 
 /** Why the token of a shared lock must not be compared. */
@@ -102,10 +103,20 @@ export class Lock {
     return this.leaving;
   }
 
-  private async leaveOnce(): Promise<"released" | "gone"> {
-    if (this.leave === null) return this.claim.leave();
-    this.leave();
-    return "released";
+  private leaveOnce(): Promise<"released" | "gone"> {
+    return new Promise((resolve, reject) => {
+      const left = (outcome: "released" | "gone" | LockError): void => {
+        if (typeof outcome === "string") resolve(outcome);
+        else reject(outcome);
+      };
+      if (this.leave === null) {
+        const atOnce = this.claim.leave({ left });
+        if (atOnce !== null) resolve(atOnce);
+      } else {
+        this.leave();
+        resolve("released");
+      }
+    });
   }
 
   /** Releases, and says nothing if the store does not answer: the ttl frees the lock. */

@@ -5,18 +5,22 @@
 import type { Claim, Claimant } from "./claim.ts";
 import type { LossCause } from "./channels.ts";
 import { Lock } from "./lock.ts";
+import type { Released } from "./take-out.ts";
 
 /** What the callback of a request is called with: its overload decides whether it takes null. */
 export type Callback = (lock: Lock | null) => unknown;
 
 /** Runs a callback while its claim holds. */
-export class Run implements Claimant {
+export class Run implements Claimant, Released {
   private readonly callback: Callback;
   /** The claim when it is granted, null when it was refused, what went wrong otherwise; undefined while it waits. */
   private outcome: Claim | Failure | null | undefined = undefined;
   private wake: ((run: Run) => void) | null = null;
   /** Rejects the request at once, whatever the callback is doing. Only while the callback runs. */
   private reject: ((error: unknown) => void) | null = null;
+  /** What the request is settled with once the lock was given back, and how. */
+  private result: unknown = undefined;
+  private settle: Settle | null = null;
 
   constructor(callback: Callback) {
     this.callback = callback;
@@ -108,16 +112,18 @@ export class Run implements Claimant {
   /** Leaves unless the callback has; then settles the request. If the store does not answer, the ttl frees the lock. */
   private leave(claim: Claim, result: unknown, settle: Settle): void {
     this.reject = null;
-    const left = claim.hasLeft ? null : claim.leave();
-    if (left instanceof Promise) settleAfter(left, result, settle);
-    else settle(result);
+    this.result = result;
+    this.settle = settle;
+    if (claim.hasLeft || claim.leave(this) !== null) this.left();
   }
-}
 
-/** A function of its own, so that a store that answers at once pays for no closure. */
-function settleAfter(left: Promise<unknown>, result: unknown, settle: Settle): void {
-  const settled = (): void => settle(result);
-  left.then(settled, settled);
+  /** The lock was given back, or will end with its ttl. What it was settled with is forgotten: a lock may be kept for long. */
+  left(): void {
+    const { settle, result } = this;
+    this.settle = null;
+    this.result = undefined;
+    settle?.(result);
+  }
 }
 
 type Settle = (result: unknown) => void;

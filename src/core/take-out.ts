@@ -17,15 +17,22 @@ interface Leaver {
   readonly heir: string | null;
 }
 
-/** "gone" if the store did not have it any more. Rejects with a LockError if the store does not say. */
-export function takeOut(leaver: Leaver, heldSince: number): Answer<"released" | "gone"> {
+/** Who is told how a release ended that the store did not answer at once. */
+export interface Released {
+  /** "gone" if the store did not have it any more; an error if the store does not say. */
+  left(outcome: "released" | "gone" | LockError): void;
+}
+
+/** "gone" if the store did not have it any more; null if that is told later. */
+export function takeOut(leaver: Leaver, heldSince: number, told: Released): "released" | "gone" | null {
   try {
     const answer = remove(leaver);
-    if (answer instanceof Promise) return answered(leaver, heldSince, answer);
-    return ended(leaver, heldSince, answer ? "released" : "gone");
+    if (!(answer instanceof Promise)) return ended(leaver, heldSince, answer ? "released" : "gone");
+    awaitAnswer(leaver, heldSince, told, answer);
   } catch (error) {
-    return answered(leaver, heldSince, Promise.reject(error));
+    awaitAnswer(leaver, heldSince, told, Promise.reject(error));
   }
+  return null;
 }
 
 function remove({ client, wish, id, seq, heir }: Leaver): Answer<boolean> {
@@ -34,24 +41,21 @@ function remove({ client, wish, id, seq, heir }: Leaver): Answer<boolean> {
   return backend.remove(wish.queue, id, false, seq);
 }
 
-/** Waits for the store's answer, no longer than the entry could live. */
-function answered(leaver: Leaver, heldSince: number, answer: Promise<boolean>): Promise<"released" | "gone"> {
-  return new Promise((resolve, reject) => {
-    const leaving = new Leaving(leaver, heldSince, resolve, reject);
-    leaver.client.keeper.await(leaving);
-    answer.then(
-      (removed) => leaving.answered(removed),
-      (error: unknown) => leaving.failed(error),
-    );
-  });
+/** Waits for the store's answer, no longer than the entry could live. A function of its own: a store that answers at once pays for no closures. */
+function awaitAnswer(leaver: Leaver, heldSince: number, told: Released, answer: Promise<boolean>): void {
+  const leaving = new Leaving(leaver, heldSince, told);
+  leaver.client.keeper.await(leaving);
+  answer.then(
+    (removed) => leaving.answered(removed),
+    (error: unknown) => leaving.failed(error),
+  );
 }
 
 /** A release whose answer is awaited: few objects and no timer of its own, since there is one for each release. */
 export class Leaving implements Due<Leaving> {
   private readonly leaver: Leaver;
   private readonly heldSince: number;
-  private readonly resolve: (outcome: "released" | "gone") => void;
-  private readonly reject: (error: LockError) => void;
+  private readonly told: Released;
   private over = false;
 
   // These belong to the keeper's agenda.
@@ -59,16 +63,10 @@ export class Leaving implements Due<Leaving> {
   earlier: Leaving | null = null;
   later: Leaving | null = null;
 
-  constructor(
-    leaver: Leaver,
-    heldSince: number,
-    resolve: (outcome: "released" | "gone") => void,
-    reject: (error: LockError) => void,
-  ) {
+  constructor(leaver: Leaver, heldSince: number, told: Released) {
     this.leaver = leaver;
     this.heldSince = heldSince;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.told = told;
   }
 
   /** How long an answer is worth waiting for. */
@@ -78,7 +76,7 @@ export class Leaving implements Due<Leaving> {
 
   answered(removed: boolean): void {
     if (this.isOver()) return;
-    this.resolve(ended(this.leaver, this.heldSince, removed ? "released" : "gone"));
+    this.told.left(ended(this.leaver, this.heldSince, removed ? "released" : "gone"));
   }
 
   failed(error: unknown): void {
@@ -88,7 +86,7 @@ export class Leaving implements Due<Leaving> {
     client.keeper.discard(wish.queue, id, wish.ttlMs);
     ended(leaver, this.heldSince, "unknown");
     const what = `the release of lock ${JSON.stringify(wish.name)}`;
-    this.reject(asLockError(error, what, report.detailsOf(leaver)));
+    this.told.left(asLockError(error, what, report.detailsOf(leaver)));
   }
 
   /** No answer has come in time. */

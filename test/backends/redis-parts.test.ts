@@ -4,7 +4,7 @@ import { Command } from "ioredis";
 import { Command as Command5 } from "ioredis-5";
 import { describe, expect, it } from "vitest";
 import { redisBackend, settingsOf } from "../../src/backends/redis/index.ts";
-import { appendCall, removeCall } from "../../src/backends/redis/calls.ts";
+import { appendCall, mannerOf, removeCall } from "../../src/backends/redis/calls.ts";
 import {
   hashTagOf,
   KeyNames,
@@ -309,7 +309,7 @@ describe("the outbox", () => {
     const remove = (id: string): void => outbox.add(keys, removeCall(id, undefined), taker(id));
     const append = (id: string, common = "channel"): void => {
       const undo = (): void => void said.push(`${id} undone`);
-      outbox.add(keys, appendCall(id, 1, false, "w,1,,"), { ...taker(id), undo }, common);
+      outbox.add(keys, appendCall(id, mannerOf(1, false, "w,1,,")), { ...taker(id), undo }, common);
     };
     return { link, clock, outbox, said, remove, append };
   }
@@ -416,6 +416,33 @@ describe("the outbox", () => {
     remove("g");
     await settle();
     expect(Number(link.sent[5]?.args[5])).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it("sends a call that waited for the answer before it as it comes, and in order what comes beside it", async () => {
+    const { link, said, remove } = setUp();
+    const lasts = (): unknown[] => link.sent.map(({ args }) => args.slice(Number(args[1]) + 4));
+    for (const id of ["a", "b"]) remove(id);
+    await settle();
+    // Two that travelled together say nothing of the next.
+    link.sent[0]?.answer("1 0 1 1");
+    await settle();
+    remove("c");
+    expect(lasts()).toEqual([["da\0", "db\0"]]);
+    await settle();
+    link.sent[1]?.answer(1);
+    await settle();
+    remove("d");
+    expect(lasts().slice(1)).toEqual([["dc\0"], ["dd\0"]]);
+    for (const id of ["e", "f", "g"]) remove(id);
+    await settle();
+    expect(lasts().slice(3)).toEqual([["de\0"], ["df\0", "dg\0"]]);
+    // Something else is under way: that is no call alone.
+    link.sent[2]?.answer(1);
+    await settle();
+    for (const id of ["h", "i"]) remove(id);
+    await settle();
+    expect(lasts().slice(5)).toEqual([["dh\0", "di\0"]]);
+    expect(said).toEqual(["a 1", "b 1", "c 1", "d 1"]);
   });
 
   it.each([null, undefined])("takes an answer for a failure that is %s", async (answer) => {
@@ -575,6 +602,33 @@ describe("the outbox", () => {
     link.sent[2]?.answer(["61", "1", "!LATE"]);
     await settle();
     expect(said).toEqual(["first 1", "second 1", "x 1", "a LOCK_UNAVAILABLE"]);
+  });
+
+  it("sends an append like the one before it by its id alone, and whole if it is sent again without that one", async () => {
+    const { link, said, append, remove } = setUp();
+    append("a");
+    append("b");
+    remove("x");
+    append("c");
+    await settle();
+    const whole = (id: string): string => [`a${id}`, "1", "0", "w,1,,"].join("\0");
+    expect(link.sent[0]?.args.slice(-4)).toEqual([whole("a"), "jb", "dx\0", "jc"]);
+    link.sent[0]?.answer(["61", "0", "17", "!LATE", 1, "!LATE"]);
+    await settle();
+    expect(link.sent.slice(1).map(({ args }) => args.at(-1))).toEqual([whole("b"), whole("c")]);
+    for (const { answer } of link.sent.slice(1)) answer("18");
+    await settle();
+    expect(said).toEqual(["a 17", "x 1", "b 18", "c 18"]);
+  });
+
+  it("takes one text for a list of words", async () => {
+    const { link, said, append, remove } = setUp();
+    append("a");
+    remove("b");
+    await settle();
+    link.sent[0]?.answer("61 5 61000005 0");
+    await settle();
+    expect(said).toEqual(["a 61000005", "b 0"]);
   });
 
   it("takes back what too few replicas have confirmed", async () => {

@@ -9,10 +9,12 @@ import {
   evictCall,
   keepCall,
   listCall,
+  mannerOf,
   ownOf,
   pruneCall,
   removeCall,
   renewCall,
+  wholeAppend,
 } from "../../src/backends/redis/calls.ts";
 import { callsScript as redisScript } from "../../src/backends/redis/scripts.ts";
 import { calls as ofRedlock } from "../../src/backends/redlock/calls.ts";
@@ -82,7 +84,7 @@ describe.each(backends)("scripts of $name", ({ name: backend, calls, script }) =
   });
 
   it("the text that is shipped ends with the loop", () => {
-    expect(script).toContain("return results");
+    expect(script).toMatch(/^return (?:.* or )?results$/m);
   });
 });
 
@@ -91,8 +93,9 @@ function isRedisCall(name: string): name is keyof typeof ofRedis {
 }
 
 it("calls are sent with as many keys and arguments as they take", () => {
+  const appended = appendCall("id", mannerOf(1, true, "w,1,,\0more"));
   const sent = {
-    append: appendCall("id", 1, true, "w,1,,\0more"),
+    append: { ...appended, text: wholeAppend(appended.text, appended.manner ?? "") },
     remove: removeCall("id", 1n),
     bequeath: bequeathCall("id", 1n, "heir"),
     evict: evictCall("id", undefined),

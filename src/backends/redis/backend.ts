@@ -16,7 +16,16 @@ import type {
 import { afterReading, type Clock, systemClock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Confirmation } from "./batch.ts";
-import { appendCall, bequeathCall, type Call, evictCall, listCall, pruneCall, removeCall } from "./calls.ts";
+import {
+  appendCall,
+  bequeathCall,
+  type Call,
+  evictCall,
+  listCall,
+  mannerOf,
+  pruneCall,
+  removeCall,
+} from "./calls.ts";
 import { queuesIn } from "./browse.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
 import { examineServers, isSafeFromEviction, pushFinding, warnOfStep } from "./health.ts";
@@ -70,6 +79,8 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   readonly #takeBack = (keys: PlacedKeys, id: string): void => {
     this.#ask(keys, removeCall(id, undefined), isOne).catch(() => {});
   };
+  #lastLike: NewEntry | null = null;
+  #lastManner = "";
   #started = false;
   #closed = false;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
@@ -138,11 +149,28 @@ export class RedisBackend implements Backend, Browsable, Examinable {
     const keys = this.#keys.of(queue);
     return new Promise((resolve, reject) => {
       this.#open();
-      const call = appendCall(id, wholeMs(entry.ttlMs), onlyIfGranted, packEntry(entry));
+      const call = appendCall(id, this.#mannerOf(entry));
       const taker = new Appending(keys, entry, this.#hub, this.#takeBack, resolve, reject);
       this.#hub.asks();
       this.#outbox.add(keys, call, taker, this.#commonOf(entry.owner, keys.slot));
     });
+  }
+
+  /** How an entry is appended: that of the last one where nothing differs, as most are alike. */
+  #mannerOf(entry: NewEntry): string {
+    const last = this.#lastLike;
+    const { mode, weight, permits, ttlMs, metadata, onlyIfGranted } = entry;
+    const like =
+      last !== null &&
+      last.mode === mode &&
+      last.weight === weight &&
+      last.permits === permits &&
+      last.ttlMs === ttlMs &&
+      last.metadata === metadata &&
+      last.onlyIfGranted === onlyIfGranted;
+    if (like) return this.#lastManner;
+    this.#lastLike = entry;
+    return (this.#lastManner = mannerOf(wholeMs(ttlMs), onlyIfGranted === true, packEntry(entry)));
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {

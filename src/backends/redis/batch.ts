@@ -1,6 +1,6 @@
 /** Calls that travel together, who gets their answers, and what has to confirm them; sending is left to outbox.ts. */
 import type { LockError } from "../../core/errors.ts";
-import type { Call } from "./calls.ts";
+import { type Call, calls, wholeAppend } from "./calls.ts";
 import type { QueueKeys } from "./keys.ts";
 import { asText } from "./link.ts";
 import type { Phrase } from "./phrases.ts";
@@ -38,6 +38,8 @@ export class Batch {
   readonly takers: Taker[] = [];
   /** What all entries that it appends have in common; null while it appends none. */
   common: string | null = null;
+  /** The manner of the last of them. */
+  #manner: string | undefined = undefined;
   work = 0;
   sentAt = 0;
   listening = 0;
@@ -56,14 +58,16 @@ export class Batch {
     return common === null || this.common === null || this.common === common;
   }
 
-  add({ queue, entries, order, evicted }: QueueKeys, { work, keys, text }: Call, taker: Taker): void {
+  add({ queue, entries, order, evicted }: QueueKeys, call: Call, taker: Taker): void {
+    const { work, keys, text, manner } = call;
     this.starts.push(this.keys.length);
     this.work += work;
     this.keys.push(queue);
     if (keys > 1) this.keys.push(entries);
     if (keys > 2) this.keys.push(order);
     if (keys > 3) this.keys.push(evicted);
-    this.texts.push(text);
+    this.texts.push(manner === undefined || manner === this.#manner ? text : wholeAppend(text, manner));
+    if (manner !== undefined) this.#manner = manner;
     this.takers.push(taker);
   }
 
@@ -82,9 +86,17 @@ export class Batch {
     only.again = true;
     only.common = this.common;
     only.keys.push(...this.keys.slice(this.starts[place], this.starts[place + 1]));
-    only.texts.push(...this.texts.slice(place, place + 1));
+    only.texts.push(this.#wholeAt(place));
     only.takers.push(...this.takers.slice(place, place + 1));
     return only;
+  }
+
+  /** The text of an append as it is where none comes before it. */
+  #wholeAt(place: number): string {
+    const text = this.texts[place] ?? "";
+    const before =
+      this.texts.slice(0, place + 1).findLast((each) => each.startsWith(calls.append.letter)) ?? text;
+    return text === before ? text : wholeAppend(text, before.slice(before.indexOf("\0")));
   }
 
   fail(error: LockError): void {

@@ -35,11 +35,23 @@ export interface Call {
   readonly keys: 1 | 2 | 3 | 4;
   /** Its letter and its arguments. */
   readonly text: string;
+  /** For an append: its arguments but for the id, which is all that its text has. */
+  readonly manner?: string;
 }
 
-/** Puts an entry at the tail; `entry` as packEntry gives it. */
-export function appendCall(id: string, ttlMs: number, atOnce: boolean, entry: string): Call {
-  return { work: 5, keys: 3, text: `a${id}\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}` };
+/** Puts an entry at the tail, in a manner that mannerOf gives. */
+export function appendCall(id: string, manner: string): Call {
+  return { work: 5, keys: 3, text: `j${id}`, manner };
+}
+
+/** How entries are appended; `entry` as packEntry gives it. */
+export function mannerOf(ttlMs: number, atOnce: boolean, entry: string): string {
+  return `\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}`;
+}
+
+/** An append in all its words: one that follows another of the same manner in a batch needs its id alone. */
+export function wholeAppend(text: string, manner: string): string {
+  return `${calls.append.letter}${text.slice(1)}${manner}`;
 }
 
 /** Takes an entry out, with that seq unless it is undefined. */

@@ -296,9 +296,15 @@ function isText(word: Word): word is string {
 
 /** A command as a server reads it. */
 export function writeCommand(name: string, words: readonly string[]): string {
+  const plain = writeWords(name, words, false);
+  // Counting the bytes of each word would take longer than all the rest, and most commands have no character of more than one.
+  return Buffer.byteLength(plain) === plain.length ? plain : writeWords(name, words, true);
+}
+
+function writeWords(name: string, words: readonly string[], counted: boolean): string {
   let text = `*${words.length + 1}\r\n$${name.length}\r\n${name}`;
   for (const word of words) {
-    const length = Buffer.byteLength(word);
+    const length = counted ? Buffer.byteLength(word) : word.length;
     text += (heads[length] ?? `\r\n$${length}\r\n`) + word;
   }
   return `${text}\r\n`;

@@ -42,18 +42,21 @@ export class Outbox {
   readonly #deadlineMs: number;
   readonly #confirmation: Confirmation | null;
   readonly #listening: () => number;
-  /** The batches that calls of this tick are added to, by slot; all in slot 0 but on a cluster. */
-  readonly #open = new Map<number, Batch>();
+  /** The batches that calls of this tick are added to, by slot; all in slot 0 but on a cluster. Made anew each time, for the reason below. */
+  #open = new Map<number, Batch>();
   /** What waits for a connection, in order. */
   #waiting: Batch[] = [];
   #waitingCalls = 0;
-  readonly #sent = new Set<Batch>();
+  /** In the order in which they were sent. No Set: one that comes and goes leaves tables behind that keep what was in them alive for long. */
+  readonly #sent: Batch[] = [];
   /** Batches that found the script missing; nothing else is sent until they have been sent again. */
   #missed: Batch[] = [];
   #flushing = false;
   /** How many calls this tick has had so far, runs of renewals left out, and whether the last tick that had any had only one. */
   #added = 0;
   #sparse = false;
+  /** Whether the last answer was that of a call that travelled alone, with nothing else under way. */
+  #lonely = false;
   readonly #flush = (): void => this.flush();
   #held = true;
   #closed = false;
@@ -88,15 +91,20 @@ export class Outbox {
   /** Adds a call to the batch of this tick; an append says what its entry has in common with others. */
   add(keys: PlacedKeys, call: Call, taker: Taker, common: string | null = null): void {
     if (this.#closed) return taker.fail(closed());
-    this.#added += 1;
     // Calls that come one by one gain nothing by waiting for the end of the tick: where the last tick had a single one, the first of
-    // this one is sent as it comes. Should there be more, they travel together.
-    if (this.#added === 1 && this.#sparse && this.#open.size === 0 && this.#goesNow(keys.queue)) {
+    // this one is sent as it comes. Should there be more, they travel together. Where each waits for the one before, ticks need not
+    // be told apart at all.
+    const lonely = this.#lonely;
+    this.#lonely = false;
+    if (!lonely) this.#added += 1;
+    const comesAlone = lonely || (this.#added === 1 && this.#sparse);
+    if (comesAlone && this.#open.size === 0 && this.#goesNow(keys.queue)) {
       const batch = this.#newBatch(keys.queue, keys.slot);
       batch.common = common;
       batch.add(keys, call, taker);
       this.#send(batch, false);
-      return this.#flushSoon();
+      if (!lonely) this.#flushSoon();
+      return;
     }
     this.addLater(keys, call, taker, common);
   }
@@ -169,7 +177,10 @@ export class Outbox {
     this.#flushing = false;
     if (this.#added > 0) this.#sparse = this.#added === 1;
     this.#added = 0;
-    for (const [slot, batch] of this.#open) this.#close(slot, batch);
+    if (this.#open.size > 0) {
+      for (const [slot, batch] of this.#open) this.#close(slot, batch);
+      this.#open = new Map();
+    }
     if (this.#waiting.length === 0) return;
     if (this.#held || this.#missed.length > 0 || !this.#link.isReady) {
       if (this.#waitingCalls > mostWaiting) this.#failWaiting();
@@ -217,13 +228,23 @@ export class Outbox {
     const answer = withText
       ? this.#link.send("EVAL", [callsScript, ...words.slice(1)], key)
       : this.#link.send("EVALSHA", words, key, phrase?.kept);
-    this.#sent.add(batch);
+    this.#sent.push(batch);
     this.#wakeAt(batch.dueAt);
     const confirmed = this.#confirm(batch);
     answer.then(
       (reply) => this.#answered(batch, reply, confirmed),
       (error: unknown) => this.#failed(batch, error),
     );
+  }
+
+  /** It is not waited for any more. Most are answered in the order in which they were sent. */
+  #ended(batch: Batch): void {
+    if (this.#sent[0] === batch) {
+      this.#sent.shift();
+      return;
+    }
+    const place = this.#sent.indexOf(batch);
+    if (place >= 0) this.#sent.splice(place, 1);
   }
 
   #wordsOf({ keys, texts, common, slot, dueAt }: Batch): readonly string[] {
@@ -240,7 +261,8 @@ export class Outbox {
   #answered(batch: Batch, reply: unknown, confirmed: Promise<string | null> | null): void {
     const now = this.#clock.now();
     this.#lastAnswerAt = now;
-    this.#sent.delete(batch);
+    this.#ended(batch);
+    this.#lonely = batch.takers.length === 1 && this.#sent.length === 0;
     this.#sendMissed();
     const read = readReply(batch.texts, reply);
     if (read === null) return batch.fail(failureOf(`an answer that is no list: ${typeof reply}`));
@@ -279,7 +301,7 @@ export class Outbox {
   }
 
   #failed(batch: Batch, error: unknown): void {
-    this.#sent.delete(batch);
+    this.#ended(batch);
     if (isScriptMissing(error) && !batch.over) {
       this.#missed.push(batch);
       return this.#sendMissed();
@@ -304,7 +326,7 @@ export class Outbox {
 
   /** Once all that was sent has come back, sends what found the script missing again, so that calls keep their order. */
   #sendMissed(): void {
-    if (this.#missed.length === 0 || this.#sent.size > 0) return;
+    if (this.#missed.length === 0 || this.#sent.length > 0) return;
     const missed = this.#missed;
     this.#missed = [];
     for (const batch of missed) this.#send(batch, true);
@@ -344,7 +366,7 @@ export class Outbox {
     for (const batch of waited) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
     for (const batch of [...this.#sent, ...this.#missed]) {
       if (batch.dueAt > readUpTo) continue;
-      this.#sent.delete(batch);
+      this.#ended(batch);
       this.#missed = this.#missed.filter((missed) => missed !== batch);
       // Nothing has come since it was sent: the connection may be dead without knowing it.
       if (this.#lastAnswerAt < batch.sentAt) this.#giveUp(batch);
@@ -363,7 +385,7 @@ export class Outbox {
     this.#timer?.cancel();
     this.#timer = null;
     const all = [...this.#sent, ...this.#missed, ...this.#waiting, ...this.#open.values()];
-    this.#sent.clear();
+    this.#sent.length = 0;
     this.#open.clear();
     this.#missed = [];
     this.#waiting = [];

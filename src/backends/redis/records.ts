@@ -48,8 +48,7 @@ export function readRecord(id: string, record: string, nowUs: number): Entry {
     permits: permits === "" ? undefined : Number(permits),
     seq: BigInt(seq),
     expiresInMs: leftMs(Number(expiry), nowUs),
-    // The seq is the clock when the entry came, or a little more.
-    ageMs: Math.max(0, (nowUs - Number(seq)) / 1000),
+    ageMs: ageOf(Number(seq), nowUs),
     metadata: ownerEnd < 0 ? undefined : record.slice(ownerEnd + 1),
   };
 }
@@ -73,18 +72,27 @@ function leftMs(expiryMs: number, nowUs: number): number {
 export function readStanding(asked: NewEntry, answer: unknown, nowUs: number): Snapshot | null {
   if (answer === null || answer === false) return null;
   if (!Array.isArray(answer)) {
-    return { self: selfOf(asked, asText(answer), wholeMs(asked.ttlMs), nowUs), ahead: nothingAhead };
+    return { self: selfOf(asked, asText(answer), wholeMs(asked.ttlMs), 0), ahead: nothingAhead };
   }
   const [seq, expiry, count, weight, nearestId, nearest, writerId, writer]: unknown[] = answer;
   return {
-    self: selfOf(asked, asText(seq), leftMs(Number(asText(expiry)), nowUs), nowUs),
+    self: selfOf(
+      asked,
+      asText(seq),
+      leftMs(Number(asText(expiry)), nowUs),
+      ageOf(Number(asText(seq)), nowUs),
+    ),
     ahead: readAhead([count, weight, nearestId, nearest, writerId, writer], nowUs),
   };
 }
 
-function selfOf(asked: NewEntry, seq: string, expiresInMs: number, nowUs: number): Entry {
+/** The seq is the clock when the entry came, or a little more. */
+function ageOf(seq: number, nowUs: number): number {
+  return Math.max(0, (nowUs - seq) / 1000);
+}
+
+function selfOf(asked: NewEntry, seq: string, expiresInMs: number, ageMs: number): Entry {
   const { id, owner, mode, weight, permits, metadata } = asked;
-  const ageMs = Math.max(0, (nowUs - Number(seq)) / 1000);
   return { id, owner, mode, weight, permits, seq: BigInt(seq), expiresInMs, ageMs, metadata };
 }
 

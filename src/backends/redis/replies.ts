@@ -11,11 +11,16 @@ export interface Reply {
   readonly nowUs: number;
 }
 
-/** Two words of a list are the time. A call that travelled alone may be answered alone: an append by its seq, which is the time. */
+/**
+ * Two words of a list are the time; a list of words is one text. A call that travelled alone may be answered alone: an append by its
+ * seq, which is the time.
+ */
 export function readReply(calls: readonly string[], reply: unknown): Reply | null {
-  if (Array.isArray(reply)) {
-    const nowUs = Number(asText(reply[0])) * 1_000_000 + Number(asText(reply[1]));
-    return { answers: reply, from: 2, nowUs };
+  const words = typeof reply === "number" || Array.isArray(reply) ? "" : asText(reply);
+  const list: unknown = words.includes(" ") ? words.split(" ") : reply;
+  if (Array.isArray(list)) {
+    const nowUs = Number(asText(list[0])) * 1_000_000 + Number(asText(list[1]));
+    return { answers: list, from: 2, nowUs };
   }
   const [call] = calls;
   if (call === undefined || calls.length > 1 || reply === null || reply === undefined) return null;

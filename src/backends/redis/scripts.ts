@@ -39,7 +39,7 @@ if #ARGV == 3 then
     met = redis.call('GET', queue)
     if not met then return 0 end
     local own = string.sub(given, 2)
-    if string.sub(met, 1, #own) == own then
+    if string.find(met, own, 1, true) == 1 then
       redis.call('DEL', queue)
       return 1
     end
@@ -55,7 +55,7 @@ if #ARGV == 3 then
     local second, us = time[1] + 0, time[2] + 0
     if second * 1000 + math.floor(us / 1000) <= ARGV[1] + 0 then
       local id, ttlMs, shape, more = string.match(given, '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
-      local seq = string.format('%d%06d', second, us)
+      local seq = time[1] .. string.sub('000000', #time[2] + 1) .. time[2]
       local ms = math.ceil(us / 1000) + ttlMs
       local life = string.format('%d%03d', second + math.floor(ms / 1000), ms % 1000)
       local record = id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
@@ -69,7 +69,7 @@ local nowUs = time[1] * 1000000 + time[2]
 local laterMs = math.ceil(nowUs / 1000)
 local lastGiven = nowUs - 1
 local spareShare = 8
-local lastExpiry, lastLife
+local lastExpiry, lastLife, ending
 local function text(number)
   if number < 1000000 then return string.format('%d', number) end
   return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
@@ -99,6 +99,18 @@ local function keep(queue, ttlMs, count, owned)
   end
   return others
 end
+local call, sub, find = redis.call, string.sub, string.find
+local hundred, hundredText
+local lastDigits = '0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849'
+  .. '5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899'
+local function seqText(seq)
+  local last = seq % 100
+  if seq - last ~= hundred then
+    hundred = seq - last
+    hundredText = text(hundred / 100)
+  end
+  return hundredText .. sub(lastDigits, 2 * last + 1, 2 * last + 2)
+end
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
   if not count or count == 0 or not isLive(record) then return nil end
@@ -110,11 +122,12 @@ local function standAgainQuickly(entries, order, id, record)
 end
 local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
-  local seq = text(given)
+  local seq = seqText(given)
   if expiry ~= lastExpiry then lastExpiry, lastLife = expiry, text(expiry) end
   local life = lastLife
-  local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
-  local value = met or redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  ending = ending or ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+  local rest = ending
+  local value = met or call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
   met = nil
   if not value then
     lastGiven = given
@@ -142,11 +155,11 @@ local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more
   return { seq, life, count, count, tail, nearest, '=', '' }
 end
 local function leaveAlone(queue, own)
-  local value = met or redis.call('GET', queue)
+  local value = met or call('GET', queue)
   met = nil
   if not value then return 0 end
-  if string.sub(value, 1, #own) == own then
-    redis.call('DEL', queue)
+  if find(value, own, 1, true) == 1 then
+    call('DEL', queue)
     return 1
   end
   if string.byte(value) ~= 0 then return 0 end
@@ -552,59 +565,73 @@ end
 return { append = append, bequeath = bequeath, remove = remove, evict = evict, renew = renew, prune = prune, list = list }
 end
 local K, match = KEYS, string.match
+local words = { [0] = '0', [1] = '1' }
 local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
 local results = { time[1], time[2] }
-local whole, key = nil, 1
+local whole, key, plain = nil, 1, true
+local before, ttlMs, atOnce, shape, more
 for place = 3, #ARGV do
   local given = ARGV[place]
-  local letter = string.sub(given, 1, 1)
+  local letter = sub(given, 1, 1)
   local done, result = true, nil
-  local call, keys, arguments
-  if letter == 'a' then
-    call, keys, arguments = 'append', 3, '^a([^%z]*)%z(%d+)%z(%d)%z(%a,%d+,%d*,)(.*)$'
-    if late then
-      result = '!LATE'
+  local name, keys, arguments
+  if letter == 'j' or letter == 'a' then
+    name, keys, arguments = 'append', 3, '^a([^%z]*)%z(%d+)%z(%d)%z(%a,%d+,%d*,)(.*)$'
+    local id
+    if letter == 'j' then
+      id = sub(given, 2)
     else
-      done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], match(given, arguments))
+      before, ending = given, nil
+      id, ttlMs, atOnce, shape, more = match(given, arguments)
     end
+    if late then
+      done, result = false, 'LATE'
+    else
+      done, result = pcall(joinQuickly, K[key], K[key + 1], K[key + 2], id, ttlMs, atOnce, shape, more)
+    end
+    if letter == 'j' and done and result == nil then given = 'a' .. id .. match(before, '%z.*$') end
   elseif letter == 'd' then
-    call, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*) ?$'
+    name, keys, arguments = 'remove', 3, '^d([^%z]*)%z(%d*) ?$'
     local line
-    done, result, line = pcall(leaveAlone, K[key], string.sub(given, 2))
+    done, result, line = pcall(leaveAlone, K[key], sub(given, 2))
     if line then
       done, result = pcall(leaveLine, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'b' then
-    call, keys, arguments = 'bequeath', 3, '^b([^%z]*)%z(%d+)%z(.*)$'
+    name, keys, arguments = 'bequeath', 3, '^b([^%z]*)%z(%d+)%z(.*)$'
     local line = met or redis.call('GET', K[key])
     met = nil
     if line then
       done, result = pcall(leaveLine, line, K[key], K[key + 1], K[key + 2], match(given, arguments))
     end
   elseif letter == 'k' then
-    call, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'
+    name, keys, arguments = 'keep', 1, '^k(%d+)%z(%d+)%z(.*)$'
     local ttlMs, count, owned = match(given, arguments)
     done, result = pcall(keep, key, ttlMs, count, owned)
     keys = keys * count
   elseif letter == 'r' then
-    call, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
+    name, keys, arguments = 'renew', 4, '^r([^%z]*)%z(%d+)%z(%d+)$'
     done, result = pcall(prolongQuickly, K[key], K[key + 1], match(given, arguments))
   elseif letter == 'e' then
-    call, keys, arguments = 'evict', 4, '^e([^%z]*)%z(%d*)$'
+    name, keys, arguments = 'evict', 4, '^e([^%z]*)%z(%d*)$'
   elseif letter == 'p' then
-    call, keys, arguments = 'prune', 3, '^$'
+    name, keys, arguments = 'prune', 3, '^$'
   else
-    call, keys, arguments = 'list', 2, '^$'
+    name, keys, arguments = 'list', 2, '^$'
   end
   if done and result == nil then
     whole = whole or define()
     local list = { unpack(K, key, key + keys - 1) }
     for _, argument in ipairs({ match(given, arguments) }) do list[#list + 1] = argument end
-    done, result = pcall(whole[call], unpack(list))
+    done, result = pcall(whole[name], unpack(list))
   end
-  if not done then result = '!' .. (type(result) == 'table' and result.err or tostring(result)) end
-  results[#results + 1] = result
+  if not done then
+    plain, result = false, '!' .. (type(result) == 'table' and result.err or tostring(result))
+  elseif not result or type(result) == 'table' then
+    plain = false
+  end
+  results[#results + 1] = words[result] or result
   key = key + keys
 end
-return results
+return plain and table.concat(results, ' ') or results
 `;

@@ -13,7 +13,7 @@ if #ARGV == 3 then
     met = redis.call('GET', queue)
     if not met then return 0 end
     local own = string.sub(given, 2)
-    if string.sub(met, 1, #own) == own then
+    if string.find(met, own, 1, true) == 1 then
       redis.call('DEL', queue)
       return 1
     end
@@ -29,7 +29,7 @@ if #ARGV == 3 then
     local second, us = time[1] + 0, time[2] + 0
     if second * 1000 + math.floor(us / 1000) <= ARGV[1] + 0 then
       local id, ttlMs, shape, more = string.match(given, '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
-      local seq = string.format('%d%06d', second, us)
+      local seq = time[1] .. string.sub('000000', #time[2] + 1) .. time[2]
       local ms = math.ceil(us / 1000) + ttlMs
       local life = string.format('%d%03d', second + math.floor(ms / 1000), ms % 1000)
       local record = id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more

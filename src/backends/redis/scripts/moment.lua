@@ -15,8 +15,8 @@ local laterMs = math.ceil(nowUs / 1000)
 local lastGiven = nowUs - 1
 -- The keys of a line live longer than its entries by this part of a ttl, so that not every newcomer has to extend them.
 local spareShare = 8
--- The last expiry that was given, and its text: most entries of one call have the same.
-local lastExpiry, lastLife
+-- The last expiry that was given, and its text, and what the record of an entry ends with from there on: most entries of one call have the same.
+local lastExpiry, lastLife, ending
 
 -- In two parts, each of which fits 32 bits: '%.0f' would do it, too, but takes twice as long.
 local function text(number)

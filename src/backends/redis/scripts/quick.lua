@@ -4,6 +4,22 @@
 -- Arguments: those of the call
 -- Returns: what the call does; nil if the whole of it is needed, and then nothing has changed
 
+local call, sub, find = redis.call, string.sub, string.find
+
+-- The seqs of one script call follow each other: all but the last two digits is written once for a hundred of them.
+local hundred, hundredText
+local lastDigits = '0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849'
+  .. '5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899'
+
+local function seqText(seq)
+  local last = seq % 100
+  if seq - last ~= hundred then
+    hundred = seq - last
+    hundredText = text(hundred / 100)
+  end
+  return hundredText .. sub(lastDigits, 2 * last + 1, 2 * last + 2)
+end
+
 -- In a line of writers, behind one that lives.
 local function standAgainQuickly(entries, order, id, record)
   local count = redis.call('ZRANK', order, id)
@@ -17,11 +33,12 @@ end
 
 local function joinQuickly(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local given, expiry = lastGiven + 1, laterMs + ttlMs
-  local seq = text(given)
+  local seq = seqText(given)
   if expiry ~= lastExpiry then lastExpiry, lastLife = expiry, text(expiry) end
   local life = lastLife
-  local rest = ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
-  local value = met or redis.call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
+  ending = ending or ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
+  local rest = ending
+  local value = met or call('SET', queue, id .. '\0' .. seq .. rest, 'NX', 'GET', 'PXAT', life)
   met = nil
   if not value then
     lastGiven = given
@@ -51,11 +68,11 @@ end
 
 -- Takes out an entry that is alone; own is what its queue begins with. Nil and what the queue is if that is a line.
 local function leaveAlone(queue, own)
-  local value = met or redis.call('GET', queue)
+  local value = met or call('GET', queue)
   met = nil
   if not value then return 0 end
-  if string.sub(value, 1, #own) == own then
-    redis.call('DEL', queue)
+  if find(value, own, 1, true) == 1 then
+    call('DEL', queue)
     return 1
   end
   if string.byte(value) ~= 0 then return 0 end
