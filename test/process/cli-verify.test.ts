@@ -80,6 +80,20 @@ it("ends in order if it is aborted before its clients are at work", async () => 
   expect(readdirSync(temporary)).toEqual([]);
 }, 40_000);
 
+it("keeps no process that ended it alive for the time that was left", async () => {
+  const script = `
+    import { verifyStore } from ${JSON.stringify(new URL("../../dist/verify/live/verify.js", import.meta.url))};
+    const run = { url: ${JSON.stringify(rig.store)}, forMs: 300_000, clients: 2, faults: ["pause"], seed: 1, ttlMs: 300 };
+    const enough = new AbortController();
+    const onProgress = ({ phase }) => phase === "faults" && enough.abort(new Error("enough"));
+    await verifyStore({ ...run, gapMs: [60_000, 60_000], signal: enough.signal, onProgress }).catch((error) => {
+      console.log(error.message);
+    });`;
+  const running = rig.spawn(process.execPath, ["--input-type=module", "-e", script], { TMPDIR: temporary });
+  expect(await running.ended).toMatchObject({ code: 0, stdout: "enough\n", stderr: "" });
+  expect(readdirSync(temporary)).toEqual([]);
+}, 40_000);
+
 it("leaves nothing of a cluster of which one server does not start", async () => {
   const programs = join(rig.folder, "programs");
   mkdirSync(programs);

@@ -26,7 +26,7 @@ import { Dice } from "../../src/verify/simulate/dice.ts";
 import { Way, type Weather } from "./way.ts";
 
 const ttlMs = 400;
-const calmMs = 4_000;
+const clientCount = 4;
 
 /** When nothing was recorded for so long, whoever has not ended does not end. */
 const quietMs = 4_000;
@@ -47,11 +47,17 @@ interface Client {
 /** Makes the store to be judged out of one that works. */
 export type Breaking = (store: ClockedStore) => ContractStore;
 
+/** What a run is like. */
+export interface RunOptions {
+  readonly seed: number;
+  /** How long its opening is, in which nothing is broken but the store, in milliseconds. */
+  readonly calmMs: number;
+  /** How long it is in all but for its end. */
+  readonly forMs: number;
+}
+
 /** Runs it until something is found, or the time is over. */
-export async function verifyInProcess(
-  open: Breaking,
-  options: { readonly seed: number; readonly forMs: number; readonly clients?: number },
-): Promise<Judgement> {
+export async function verifyInProcess(open: Breaking, options: RunOptions): Promise<Judgement> {
   const clock = new CountingClock();
   const name = randomUUID();
   const store = open({
@@ -60,7 +66,7 @@ export async function verifyInProcess(
     close: async () => {},
   });
   try {
-    return await new Rig(store, clock, options.seed).run(options.forMs, options.clients ?? 4);
+    return await new Rig(store, clock, options).run(options.forMs);
   } finally {
     await store.close();
   }
@@ -100,7 +106,7 @@ class Rig {
   readonly #fenced = new ResourceLogs(this.#history, true);
   readonly #unfenced = new ResourceLogs(this.#history, false);
   readonly #prefix = "verify/x/";
-  readonly #calmUntil = process.hrtime.bigint() + BigInt(calmMs * 1e6);
+  readonly #calmUntil: bigint;
   readonly #seed: number;
   /** Calls are repeated in runs with an odd seed only: then a release may find what was made by a repetition (M5). */
   readonly #repeats: boolean;
@@ -108,16 +114,17 @@ class Rig {
   readonly #dead = new Map<string, readonly Backend[]>();
   #made = 0;
 
-  constructor(store: ContractStore, clock: CountingClock, seed: number) {
+  constructor(store: ContractStore, clock: CountingClock, { seed, calmMs }: RunOptions) {
     this.#store = store;
     this.#clock = clock;
+    this.#calmUntil = process.hrtime.bigint() + BigInt(calmMs * 1e6);
     this.#seed = seed;
     this.#repeats = seed % 2 === 1;
   }
 
-  async run(forMs: number, clients: number): Promise<Judgement> {
+  async run(forMs: number): Promise<Judgement> {
     const until = performance.now() + forMs;
-    for (let place = 0; place < clients; place += 1) this.#clients.push(await this.#join());
+    for (let place = 0; place < clientCount; place += 1) this.#clients.push(await this.#join());
     const dice = new Dice(this.#seed, 1);
     const healing: Promise<void>[] = [];
     while (process.hrtime.bigint() < this.#calmUntil) {

@@ -92,7 +92,7 @@ export class Nemesis {
     const postponed: PlannedFault[] = [];
     for (const planned of plan) {
       const waitMs = startedAt + planned.atMs - performance.now();
-      if (waitMs > 0) await sleep(waitMs);
+      if (waitMs > 0) await sleep(waitMs, undefined, { ref: false });
       if (isOver() || this.#over) return;
       postponed.push(planned);
       for (const fault of postponed.slice(0, 3)) {

@@ -174,7 +174,11 @@ class Run {
       const untilMs = Math.max(forMs - (performance.now() - this.#startedAt), forMs / 2);
       const plan = planFaults(faults, { fromMs: 0, untilMs, gapMs, ttlMs }, new Dice(seed, 1));
       await this.#unlessAborted(
-        Promise.all([nemesis.run(plan, () => over || signal?.aborted === true), sleep(untilMs)]),
+        // The ticking keeps the process: a run that was ended early must not.
+        Promise.all([
+          nemesis.run(plan, () => over || signal?.aborted === true),
+          sleep(untilMs, undefined, { ref: false }),
+        ]),
       );
     } finally {
       over = true;
@@ -185,7 +189,7 @@ class Run {
   /** Waits until the time of the calm opening is over, and what began in it has ended. */
   async #beCalm(): Promise<void> {
     const settled = (this.#fleet?.current ?? []).map((client) => client.settled);
-    await sleep(this.#calmMs + 2_000);
+    await sleep(this.#calmMs + 2_000, undefined, { ref: false });
     await endsWithin(longestCalmMs, Promise.all(settled));
   }
 
