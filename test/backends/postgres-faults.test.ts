@@ -19,8 +19,8 @@ let started: Awaited<ReturnType<typeof startPostgres>>;
 let databases = 0;
 
 beforeAll(async () => {
-  // What no commit has waited for stays in memory for long, so that a crash surely forgets it.
-  started = await startPostgres({ settings: ["wal_writer_delay=10s"] });
+  // What no commit has waited for stays in memory for long, so that a crash forgets it.
+  started = await startPostgres({ settings: ["wal_writer_delay=10s", "autovacuum=off"] });
 });
 
 afterAll(() => started.server.remove());
@@ -105,6 +105,23 @@ it("keeps a waiter over a crash right after its append was answered", async () =
   expect(left.map(({ id, seq }) => [id, seq])).toEqual(joined.map((each) => [each?.self.id, each?.self.seq]));
 });
 
+it("a renewal that meets an eviction under way says that it was one", async () => {
+  const url = await database();
+  const [client, thief] = [postgresBackend({ url }), new Client({ connectionString: url })];
+  onTestFinished(async () => void (await Promise.all([client.close(), thief.end()])));
+  const owner = { client: "c", host: "h", pid: 1 };
+  const ttlMs = 60_000;
+  const joined = await client.append("job", { id: "holder", owner, mode: "write", weight: 1, ttlMs });
+  const seq = joined?.self.seq ?? 0n;
+  await thief.connect();
+  await thief.query("BEGIN");
+  await thief.query("SELECT holdfast.remove('job', 'holder', true, $1)", [seq]);
+  const renewed = client.renew([{ queue: "job", id: "holder", seq, ttlMs }]);
+  await until(async () => (await sql(url, `SELECT 1 ${others} AND wait_event_type = 'Lock'`)).length === 1);
+  await thief.query("COMMIT");
+  expect(await renewed).toEqual([{ outcome: "gone", evicted: true }]);
+});
+
 it("a waiter that is evicted before its append was answered joins again at once", async () => {
   const url = await database();
   const [locks, thief] = [await connect(postgresBackend({ url })), await connect(postgresBackend({ url }))];
@@ -137,6 +154,9 @@ it("a bare sequence goes back after a crash, and the tokens of locks do not", as
   const client = new Client({ connectionString: url });
   client.on("error", () => {});
   await client.connect();
+  // It writes every ten seconds, and one of these moments may be now.
+  const [writer] = await sql(url, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+  await stopProcess(Number(writer?.["pid"]));
   await client.query("BEGIN");
   await client.query("SELECT nextval('s')");
   await client.query("ROLLBACK");
@@ -144,7 +164,9 @@ it("a bare sequence goes back after a crash, and the tokens of locks do not", as
   for (let turn = 0; turn < 2; turn++)
     given.push(Number((await client.query("SELECT nextval('s')")).rows[0]?.nextval));
   expect(given).toEqual([2, 3]);
-  await started.server.stop("SIGQUIT");
+  const stopped = started.server.stop("SIGQUIT");
+  process.kill(Number(writer?.["pid"]), "SIGKILL");
+  await stopped;
   await started.server.start();
   expect(await sql(url, "SELECT nextval('s')")).toEqual([{ nextval: "1" }]);
   expect(await locks.request("job", (lock) => lock.token)).toBeGreaterThan(token);

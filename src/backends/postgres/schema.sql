@@ -305,7 +305,10 @@ END $$;
 -- Purpose: extends the lives of entries, never shortens one and never brings one back.
 -- Arguments: [{queue, id, seq as text, ttl in µs}].
 -- Returns: [µs left; or null if it is gone; or false if it was evicted].
-CREATE FUNCTION :"schema".renew(requests jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
+CREATE FUNCTION :"schema".renew(requests jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  answers jsonb;
+BEGIN
   WITH asked AS (
     SELECT * FROM ROWS FROM (jsonb_to_recordset(requests) AS (queue text, id text, seq bigint, ttl bigint)) WITH ORDINALITY
       AS asked (queue, id, seq, ttl, number)
@@ -314,15 +317,19 @@ CREATE FUNCTION :"schema".renew(requests jsonb) RETURNS jsonb LANGUAGE sql VOLAT
     FROM asked
     WHERE e.queue = asked.queue AND e.seq = asked.seq AND e.id = asked.id AND e.expires_at > :"schema".now_us()
     RETURNING asked.number, e.expires_at - :"schema".now_us() AS left_us
-  ), told AS (
-    DELETE FROM :"schema".evicted v USING asked WHERE v.id = asked.id AND v.seq = asked.seq RETURNING asked.number
   )
-  SELECT coalesce(jsonb_agg(CASE
-      WHEN renewed.number IS NOT NULL THEN to_jsonb(renewed.left_us)
-      WHEN told.number IS NOT NULL THEN 'false'::jsonb
-    END ORDER BY asked.number), '[]')
-  FROM asked LEFT JOIN renewed USING (number) LEFT JOIN told USING (number)
-$$;
+  SELECT coalesce(jsonb_agg(renewed.left_us ORDER BY asked.number), '[]') INTO answers FROM asked LEFT JOIN renewed USING (number);
+  IF NOT answers @> 'null' THEN RETURN answers; END IF;
+  -- A statement of its own: the one above may have waited for an eviction, and does not see what that has left.
+  WITH told AS (
+    DELETE FROM :"schema".evicted v
+    USING ROWS FROM (jsonb_to_recordset(requests) AS (id text, seq bigint)) WITH ORDINALITY AS asked (id, seq, number)
+    WHERE v.id = asked.id AND v.seq = asked.seq RETURNING asked.number
+  )
+  SELECT jsonb_agg(CASE WHEN told.number IS NULL THEN renewed.left_us ELSE 'false' END ORDER BY number) INTO answers
+  FROM jsonb_array_elements(answers) WITH ORDINALITY AS renewed (left_us, number) LEFT JOIN told USING (number);
+  RETURN answers;
+END $$;
 
 -- Purpose: looks where entries stand, without taking anything out: what has expired still counts.
 -- Arguments: [{queue, seq as text}].
