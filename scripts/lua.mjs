@@ -24,7 +24,7 @@ const guardFolder = join(root, "src", "fencing", "redis");
 const recipes = [
   {
     backend: "redis",
-    first: ["leave", "alone", "moment", "keep", "quick"],
+    first: ["alone", "leave", "first", "moment", "keep", "quick"],
     shared: ["queue"],
     whenNeeded: ["append", "bequeath", "remove", "evict", "renew", "prune", "list"],
     last: ["calls"],

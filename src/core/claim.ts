@@ -74,7 +74,7 @@ export class Claim implements Due<Claim> {
     this.wish = wish;
     this.id = client.nextEntryId();
     // The work of this turn before the request is no part of a wait that may end.
-    this.startedAt = wish.waitMs === never ? client.clock.recent() : client.clock.now();
+    this.startedAt = wish.waitMs === never ? this.storeNow() : client.clock.now();
   }
 
   /** Joins the queue. Called once; the claimant may be told before this returns. */
@@ -146,7 +146,8 @@ export class Claim implements Due<Claim> {
   private ask(): void {
     const { backend } = this.client;
     if (!this.joined && !backend.traits.callOrder) return this.askInTurn();
-    const sentAt = this.storeNow();
+    // The first question is asked as soon as there is somebody to ask it.
+    const sentAt = this.wait === null ? this.startedAt : this.storeNow();
     const question = this.wait === null ? 0 : ++this.wait.question;
     try {
       const answer = backend.append(this.queue, this.entry(), this.wish.signal);
@@ -189,6 +190,8 @@ export class Claim implements Due<Claim> {
     const wait = this.waiting();
     wait.lookAt = null;
     wait.answerBy = keeper.lateAfter(sentAt, this.wish.ttlMs);
+    // Attended to for nothing if there is no answer by then; but once it is granted it has its moment already.
+    if (this.renewAt === never) this.renewAt = keeper.renewalAfter(sentAt, this.wish.ttlMs);
     keeper.keep(this);
   }
 
@@ -257,7 +260,8 @@ export class Claim implements Due<Claim> {
 
   private decide(snapshot: Snapshot): void {
     if (this.rule.grants(this.wish, snapshot.ahead)) {
-      if (this.storeNow() < this.validUntil) this.grant();
+      const now = this.storeNow();
+      if (now < this.validUntil) this.grant(now);
       else this.doubt();
     } else {
       this.waiting().see(snapshot.ahead);
@@ -365,15 +369,14 @@ export class Claim implements Due<Claim> {
 
   // 5. Granted: announced first, entered when the caller's turn comes, so that an abort in between still counts.
 
-  private grant(): void {
-    const { clock, keeper } = this.client;
+  private grant(now: number): void {
     this.state = "granted";
     this.wait?.endWatch();
     this.standAlone();
-    this.grantedAt = clock.recent();
+    this.grantedAt = now;
     // Without a watchdog an entry that has waited is renewed once more, so that it is held for a full ttl.
     if (!this.wish.renew) this.renewAt = this.wait?.queued ? this.grantedAt : never;
-    keeper.keep(this);
+    this.client.keeper.keep(this);
     this.claimant.granted(this);
   }
 
@@ -530,7 +533,7 @@ export class Claim implements Due<Claim> {
 
   private inherit(from: Claim): void {
     this.waiting().handOvers = (from.wait?.handOvers ?? 0) + 1;
-    this.grant();
+    this.grant(this.client.clock.recent());
   }
 
   /** Ends it because the client closes; resolves when nothing of it is under way any more. */

@@ -31,6 +31,9 @@ export type Random = () => number;
 /** The longest delay that setTimeout takes; it fires at once on a longer one. */
 const longestTimerMs: number = 2 ** 31 - 1;
 
+/** After so many readings the turns of the event loop are told apart: that costs as much as some of them, and another turn. */
+const fewReadings = 64;
+
 /** Steps of the wall clock up to this are taken for slewing and rounding. */
 export const slewMs = 5;
 
@@ -84,13 +87,15 @@ function makeSystemClock(): Clock {
   );
   let recent = 0;
   let fresh = false;
+  let readings = 0;
   const outdate = (): void => {
     fresh = false;
+    readings = 0;
   };
   return {
     now() {
       recent = read();
-      if (!fresh) {
+      if (!fresh && ++readings > fewReadings) {
         fresh = true;
         // Not unref'd: the loop would sleep first, and a reading from before the sleep would pass for a recent one.
         setImmediate(outdate);

@@ -10,6 +10,7 @@ export interface Subject {
   readonly seq: bigint;
   readonly wish: { readonly name: string; readonly mode: "exclusive" | "shared" };
   readonly client: {
+    readonly clock: { recent(): number };
     readonly backend: { readonly name: string };
     readonly owner: { readonly client: string };
   };
@@ -52,9 +53,10 @@ export function reportCancel(subject: Subject, error: unknown, waitedMs: number)
 export function reportRelease(
   subject: Subject,
   outcome: "released" | "gone" | "unknown",
-  heldMs: number,
+  heldSince: number,
 ): void {
   if (channels.release.hasSubscribers) {
+    const heldMs = subject.client.clock.recent() - heldSince;
     channels.release.publish({ ...eventOf(subject), token: subject.seq, outcome, heldMs });
   }
 }

@@ -114,6 +114,6 @@ function ended<Outcome extends "released" | "gone" | "unknown">(
   if (outcome === "gone" && leaver.doubtful) client.keeper.discard(wish.queue, id, wish.ttlMs);
   // Whoever took this one out may have taken out the next one, too.
   if (outcome === "gone" && leaver.heir !== null) client.keeper.check(wish.queue, leaver.heir);
-  report.reportRelease(leaver, outcome, client.clock.recent() - heldSince);
+  report.reportRelease(leaver, outcome, heldSince);
   return outcome;
 }

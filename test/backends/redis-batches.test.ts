@@ -43,7 +43,9 @@ const taker = { take: () => {}, fail: () => {} };
 async function send(prefix: string, steps: readonly Step[]): Promise<readonly unknown[]> {
   const batch = new Batch("", 0, 0);
   for (const { queue, call } of steps) batch.add(keysOf(prefix, queue), call, taker);
-  const words = [...batch.keys, "0", `channel\0["client","host",1]`, ...batch.texts];
+  const appends = steps.some(({ call }) => call.manner !== undefined);
+  const before = appends ? ["0", `channel\0["client","host",1]`] : [];
+  const words = [...batch.keys, ...before, ...batch.texts];
   const reply = await client.eval(callsScript, batch.keys.length, ...words);
   const read = readReply(batch.texts, reply);
   if (read === null) throw new Error(`no reply: ${String(reply)}`);

@@ -128,8 +128,23 @@ describe("the system clock", () => {
     expect(fired).toBe(1);
   });
 
-  it("gives the last reading again within one turn", () => {
+  it("gives the last reading again within one turn that has many of them", async () => {
+    for (let readings = 0; readings < 100; readings++) systemClock.now();
     const now = systemClock.now();
     expect(systemClock.recent()).toBe(now);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(systemClock.recent()).toBeGreaterThan(now);
+  });
+
+  it("asks for no turn of the event loop for a few readings", async () => {
+    const asked = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === "Immediate").length;
+    for (let readings = 0; readings < 100; readings++) systemClock.now();
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    const before = asked();
+    for (let readings = 0; readings < 10; readings++) systemClock.now();
+    expect(asked()).toBe(before);
+    for (let readings = 0; readings < 100; readings++) systemClock.now();
+    expect(asked()).toBe(before + 1);
   });
 });

@@ -45,8 +45,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a grant that comes after a pause is not compared with the clock",
-    from: "< this.validUntil)\n                this.grant();",
-    to: "< Infinity)\n                this.grant();",
+    from: "< this.validUntil)\n                this.grant(now);",
+    to: "< Infinity)\n                this.grant(now);",
   },
   {
     name: "the progress of the wall clock is ignored",

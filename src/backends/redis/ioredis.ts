@@ -25,6 +25,11 @@ export interface IoredisClient {
   off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
+/** What it has besides while it is connected. */
+interface Connected {
+  readonly stream?: { readonly writable?: boolean } | null | undefined;
+}
+
 interface IoredisCluster extends IoredisClient {
   nodes(role: "all" | "master"): readonly IoredisClient[];
 }
@@ -59,8 +64,8 @@ export function isIoredis(client: object): client is IoredisClient {
 }
 
 /** One that is being given up is called ready until its connection has ended, but takes nothing. */
-function isUp(client: IoredisClient): boolean {
-  return client.status === "ready" && property(client, "stream", "writable") !== false;
+function isUp({ status, stream }: IoredisClient & Connected): boolean {
+  return status === "ready" && stream?.writable !== false;
 }
 
 function isCluster(client: IoredisClient): client is IoredisCluster {
@@ -154,7 +159,8 @@ export class IoredisLink implements Link {
 
   /** A node of a cluster takes nothing until it is connected. */
   canSend(key: string): boolean {
-    if (!this.isReady || !this.cluster) return this.isReady;
+    const { isReady } = this;
+    if (!isReady || !this.cluster) return isReady;
     const node = this.#nodeAt(slotOf(key));
     if (node?.status === "wait") node.connect().catch(this.#onError);
     return node !== undefined && isUp(node);
@@ -272,19 +278,35 @@ function sendWritten(client: IoredisClient): SendWritten | null {
   if (isCluster(client) || !isFunction(call) || !isFunction(sendCommand)) return null;
   // Called on this, it makes a command and gives it to us instead of sending it.
   const maker = { options: {}, sendCommand: (command: unknown) => command };
-  const make = (name: string): unknown => Reflect.apply(call, maker, [name]);
-  const probe = make("ping");
+  const probe: unknown = Reflect.apply(call, maker, ["ping"]);
   if (!isObject(probe) || !can(probe, "toWritable") || !Array.isArray(property(probe, "args"))) return null;
+  const Command: unknown = probe.constructor;
+  if (!isCommandClass(Command)) return null;
+  const options = { replyEncoding: "utf8" };
   return (name, words, kept) => {
     if (!words.every(isText)) return null;
     const write = (): string | Buffer => {
       if (kept === undefined) return writeCommand(name, words);
       return (kept.bytes ??= Buffer.from(writeCommand(name, words)));
     };
+    const command = new Command(name, [], options);
     // Its words are still what its errors and traces show.
-    const command = Object.assign(Object(make(name)), { args: words, toWritable: write });
+    command.args = words;
+    command.toWritable = write;
     return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
   };
+}
+
+/** A command of the library, as far as it is made here. */
+interface Command {
+  args: readonly Word[];
+  toWritable: () => string | Buffer;
+}
+
+function isCommandClass(
+  value: unknown,
+): value is new (name: string, args: readonly Word[], options: object) => Command {
+  return isFunction(value) && value !== Object;
 }
 
 /** What comes before a word of so many bytes. */

@@ -99,10 +99,11 @@ export class Outbox {
     if (!lonely) this.#added += 1;
     const comesAlone = lonely || (this.#added === 1 && this.#sparse);
     if (comesAlone && this.#open.size === 0 && this.#goesNow(keys.queue)) {
-      const batch = this.#newBatch(keys.queue, keys.slot);
+      const now = this.#clock.now();
+      const batch = new Batch(keys.queue, keys.slot, now + this.#deadlineMs);
       batch.common = common;
       batch.add(keys, call, taker);
-      this.#send(batch, false);
+      this.#send(batch, false, now);
       if (!lonely) this.#flushSoon();
       return;
     }
@@ -219,10 +220,10 @@ export class Outbox {
     for (const batch of waiting) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
   }
 
-  #send(batch: Batch, withText: boolean): void {
+  #send(batch: Batch, withText: boolean, now: number = this.#clock.now()): void {
     if (batch.over) return;
     const { key, phrase } = batch;
-    batch.sentAt = this.#clock.now();
+    batch.sentAt = now;
     batch.listening = this.#listening();
     const words = phrase?.words ?? this.#wordsOf(batch);
     const answer = withText
@@ -248,14 +249,17 @@ export class Outbox {
   }
 
   #wordsOf({ keys, texts, common, slot, dueAt }: Batch): readonly string[] {
-    const until = this.#serverClocks.at(slot, dueAt) ?? 0;
+    // Only an append can come too late, and has something in common with others.
+    const until = common === null ? "" : String(this.#serverClocks.at(slot, dueAt) ?? 0);
     const [queue, entries, order] = keys;
     const [text] = texts;
     // One append or remove alone, the usual case.
-    if (texts.length === 1 && keys.length === 3 && queue && entries && order && text)
-      return [digest, "3", queue, entries, order, String(until), common ?? "", text];
+    if (texts.length === 1 && keys.length === 3 && queue && entries && order && text) {
+      if (common === null) return [digest, "3", queue, entries, order, text];
+      return [digest, "3", queue, entries, order, until, common, text];
+    }
     // Lists alone are joined several times as fast as lists and words.
-    return [digest, String(keys.length)].concat(keys, [String(until), common ?? ""], texts);
+    return [digest, String(keys.length)].concat(keys, common === null ? [] : [until, common], texts);
   }
 
   #answered(batch: Batch, reply: unknown, confirmed: Promise<string | null> | null): void {

@@ -47,8 +47,7 @@ export class Phrases {
   #make(first: Renewal, renewals: readonly Renewal[]): Known {
     const { queue: key, slot } = this.#keys.of(first.queue);
     const { keys, call } = runOf(this.#keys, renewals, wholeMs(first.ttlMs));
-    // A renewal is never too late, and has nothing in common with others.
-    const words = [digest, String(keys.length)].concat(keys, ["0", "", call.text]);
+    const words = [digest, String(keys.length)].concat(keys, call.text);
     return { key, slot, words, kept: { bytes: null }, renewals };
   }
 }

@@ -14,6 +14,16 @@ export function packEntry({ mode, weight, permits, metadata }: NewEntry): string
   return metadata === undefined ? shape : `${shape}\0${metadata}`;
 }
 
+/** The number that a text of digits is; null if it is none, or not below 2^53. What the runtime has for that takes ten times as long. */
+export function numberIn(text: string): number | null {
+  let number = text === "" ? null : 0;
+  for (let place = 0; place < text.length && number !== null; place++) {
+    const digit = text.charCodeAt(place) - 48;
+    number = digit >= 0 && digit <= 9 ? number * 10 + digit : null;
+  }
+  return Number.isSafeInteger(number) ? number : null;
+}
+
 /** An owner as JSON, which has no NUL. */
 export function packOwner({ client, host, pid, label }: Owner): string {
   return JSON.stringify(label === undefined ? [client, host, pid] : [client, host, pid, label]);
@@ -72,7 +82,9 @@ function leftMs(expiryMs: number, nowUs: number): number {
 export function readStanding(asked: NewEntry, answer: unknown, nowUs: number): Snapshot | null {
   if (answer === null || answer === false) return null;
   if (!Array.isArray(answer)) {
-    return { self: selfOf(asked, asText(answer), wholeMs(asked.ttlMs), 0), ahead: nothingAhead };
+    // A number is read as such: it is below 2^53.
+    const seq = typeof answer === "number" ? answer : asText(answer);
+    return { self: selfOf(asked, seq, wholeMs(asked.ttlMs), 0), ahead: nothingAhead };
   }
   const [seq, expiry, count, weight, nearestId, nearest, writerId, writer]: unknown[] = answer;
   return {
@@ -91,7 +103,7 @@ function ageOf(seq: number, nowUs: number): number {
   return Math.max(0, (nowUs - seq) / 1000);
 }
 
-function selfOf(asked: NewEntry, seq: string, expiresInMs: number, ageMs: number): Entry {
+function selfOf(asked: NewEntry, seq: string | number, expiresInMs: number, ageMs: number): Entry {
   const { id, owner, mode, weight, permits, metadata } = asked;
   return { id, owner, mode, weight, permits, seq: BigInt(seq), expiresInMs, ageMs, metadata };
 }
@@ -126,15 +138,25 @@ export type Message = { readonly wake: Wake } | { readonly evicted: { id: string
 
 /** Reads a message of scripts/queue.lua or scripts/evict.lua; null if it is none. */
 export function readMessage(message: string): Message | null {
-  const parts = message.split("\0");
-  const [id, seq, nowMs, count, weight, nearestId] = parts;
-  if (id === undefined || seq === undefined) return null;
-  if (id === "") return nowMs === undefined ? null : { evicted: { id: seq, key: parts.slice(2).join("\0") } };
-  if (!/^\d+$/.test(seq)) return null;
-  if (nowMs === undefined) return { wake: { id, seq: BigInt(seq), ahead: nothingAhead } };
-  const ahead = readAhead(
-    [count, weight, nearestId, parts.slice(6).join("\0"), "=", ""],
-    Number(nowMs) * 1000,
-  );
+  const idEnd = message.indexOf("\0");
+  if (idEnd < 0) return null;
+  const id = message.slice(0, idEnd);
+  const rest = message.slice(idEnd + 1);
+  if (id === "") return readEviction(rest);
+  const seqEnd = rest.indexOf("\0");
+  const seq = numberIn(seqEnd < 0 ? rest : rest.slice(0, seqEnd));
+  if (seq === null) return null;
+  const ahead = seqEnd < 0 ? nothingAhead : readMovedUp(rest.slice(seqEnd + 1));
   return { wake: { id, seq: BigInt(seq), ahead } };
+}
+
+function readEviction(text: string): Message | null {
+  const idEnd = text.indexOf("\0");
+  return idEnd < 0 ? null : { evicted: { id: text.slice(0, idEnd), key: text.slice(idEnd + 1) } };
+}
+
+/** What is ahead of an entry that cannot hold yet. */
+function readMovedUp(text: string): Ahead {
+  const [nowMs, count, weight, nearestId, ...nearest] = text.split("\0");
+  return readAhead([count, weight, nearestId, nearest.join("\0"), "=", ""], Number(nowMs) * 1000);
 }

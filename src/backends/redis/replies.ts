@@ -1,6 +1,7 @@
 /** What scripts/calls.lua answers, read; who gets which answer is left to outbox.ts. */
 import { calls as shapes } from "./calls.ts";
 import { asText } from "./link.ts";
+import { numberIn } from "./records.ts";
 
 /** What the script answered. */
 export interface Reply {
@@ -16,16 +17,16 @@ export interface Reply {
  * seq, which is the time.
  */
 export function readReply(calls: readonly string[], reply: unknown): Reply | null {
-  const words = typeof reply === "number" || Array.isArray(reply) ? "" : asText(reply);
-  const list: unknown = words.includes(" ") ? words.split(" ") : reply;
-  if (Array.isArray(list)) {
+  const number = typeof reply === "number" ? reply : numberIn(asText(reply));
+  if (number === null) {
+    const list: unknown = Array.isArray(reply) ? reply : asText(reply).split(" ");
+    if (!Array.isArray(list) || list.length < 2) return null;
     const nowUs = Number(asText(list[0])) * 1_000_000 + Number(asText(list[1]));
     return { answers: list, from: 2, nowUs };
   }
   const [call] = calls;
-  if (call === undefined || calls.length > 1 || reply === null || reply === undefined) return null;
-  const appends = call.startsWith(shapes.append.letter);
-  return { answers: [reply], from: 0, nowUs: appends ? Number(asText(reply)) : 0 };
+  if (call === undefined || calls.length > 1) return null;
+  return { answers: [number], from: 0, nowUs: call[0] === shapes.append.letter ? number : 0 };
 }
 
 /** What the script says went wrong with one call; null if nothing did. */

@@ -1,7 +1,32 @@
 /** The Lua script as text, made by npm run lua from the files in scripts/; not edited by hand. */
 
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
-export const callsScript: string = String.raw`local time
+export const callsScript: string = String.raw`local time, met
+local letter = string.byte(ARGV[1])
+local from = letter > 57 and 1 or 3
+local isAlone = #ARGV == from
+if isAlone and from == 3 then
+  local id, ttlMs, shape, more = string.match(ARGV[3], '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
+  time = redis.call('TIME')
+  local seq = time[1] .. string.sub('000000', #time[2] + 1) .. time[2]
+  local nowUs = seq + 0
+  local us = nowUs % 1000
+  local ms = (nowUs - us) / 1000
+  if ms <= ARGV[1] + 0 then
+    ms = ms + ttlMs + (us > 0 and 1 or 0)
+    local life = string.format('%d%03d', ms / 1000, ms % 1000)
+    met = redis.call('SET', KEYS[1], id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more, 'NX', 'GET', 'PXAT', life)
+    if not met then return seq end
+  end
+elseif isAlone and letter == 100 then
+  met = redis.call('GET', KEYS[1])
+  if not met then return 0 end
+  if string.find(met, string.sub(ARGV[1], 2), 1, true) == 1 then
+    redis.call('DEL', KEYS[1])
+    return 1
+  end
+  if string.byte(met) ~= 0 then return 0 end
+end
 local function publish(channel, message)
   if string.byte(channel, -1) == 125 then
     local heard = redis.pcall('SPUBLISH', channel, message)
@@ -31,38 +56,13 @@ local function leaveLine(line, queue, entries, order, id, seq, heir)
   end
   return life + 0 > nowMs and 1 or 0
 end
-local met
-if #ARGV == 3 then
-  local given, queue = ARGV[3], KEYS[1]
-  local letter = string.byte(given)
-  if letter == 100 then
-    met = redis.call('GET', queue)
-    if not met then return 0 end
-    local own = string.sub(given, 2)
-    if string.find(met, own, 1, true) == 1 then
-      redis.call('DEL', queue)
-      return 1
-    end
-    if string.byte(met) ~= 0 then return 0 end
-    local left = leaveLine(met, queue, KEYS[2], KEYS[3], string.match(given, '^d([^%z]*)%z(%d*)'))
-    if left then return left end
-  elseif letter == 98 then
-    met = redis.call('GET', queue)
-    local left = met and leaveLine(met, queue, KEYS[2], KEYS[3], string.match(given, '^b([^%z]*)%z(%d+)%z(.*)$'))
-    if left then return left end
-  elseif letter == 97 then
-    time = redis.call('TIME')
-    local second, us = time[1] + 0, time[2] + 0
-    if second * 1000 + math.floor(us / 1000) <= ARGV[1] + 0 then
-      local id, ttlMs, shape, more = string.match(given, '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
-      local seq = time[1] .. string.sub('000000', #time[2] + 1) .. time[2]
-      local ms = math.ceil(us / 1000) + ttlMs
-      local life = string.format('%d%03d', second + math.floor(ms / 1000), ms % 1000)
-      local record = id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more
-      met = redis.call('SET', queue, record, 'NX', 'GET', 'PXAT', life)
-      if not met then return seq end
-    end
-  end
+if isAlone and letter == 100 then
+  local left = leaveLine(met, KEYS[1], KEYS[2], KEYS[3], string.match(ARGV[1], '^d([^%z]*)%z(%d*)'))
+  if left then return left end
+elseif isAlone and letter == 98 then
+  met = redis.call('GET', KEYS[1])
+  local left = met and leaveLine(met, KEYS[1], KEYS[2], KEYS[3], string.match(ARGV[1], '^b([^%z]*)%z(%d+)%z(.*)$'))
+  if left then return left end
 end
 time = time or redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
@@ -566,11 +566,11 @@ return { append = append, bequeath = bequeath, remove = remove, evict = evict, r
 end
 local K, match = KEYS, string.match
 local words = { [0] = '0', [1] = '1' }
-local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
+local late = from == 3 and ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
 local results = { time[1], time[2] }
 local whole, key, plain = nil, 1, true
 local before, ttlMs, atOnce, shape, more
-for place = 3, #ARGV do
+for place = from, #ARGV do
   local given = ARGV[place]
   local letter = sub(given, 1, 1)
   local done, result = true, nil

@@ -1,20 +1,20 @@
 -- Purpose: runs the calls of one tick, one after the other; one that fails does not fail its neighbours.
 -- Keys: those of each call, in turn
--- Arguments: until when (ms of the server's clock, 0: for ever) an append may still begin; what all entries that are
---   appended have in common, "<channel>\0<owner>"; then each call: its letter and its arguments, with "\0" between them,
---   or "j" and an id for an append whose other arguments are those of the append before it
+-- Arguments: if any call is an append, until when (ms of the server's clock, 0: for ever) an append may still begin, and what all
+--   entries that are appended have in common, "<channel>\0<owner>"; then each call: its letter and its arguments, with "\0"
+--   between them, or "j" and an id for an append whose other arguments are those of the append before it
 -- Returns: seconds and microseconds of the time, then the result of each call; "!" and a text for one that failed, "!LATE"
 --   for an append that comes too late. As one text with spaces between them if no result is more than a word
 
 local K, match = KEYS, string.match
 -- A number would take a while to be written.
 local words = { [0] = '0', [1] = '1' }
-local late = ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
+local late = from == 3 and ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
 local results = { time[1], time[2] }
 local whole, key, plain = nil, 1, true
 -- The last append that was given whole, and its arguments.
 local before, ttlMs, atOnce, shape, more
-for place = 3, #ARGV do
+for place = from, #ARGV do
   local given = ARGV[place]
   local letter = sub(given, 1, 1)
   local done, result = true, nil

@@ -1,11 +1,8 @@
--- Purpose: takes the first entry out of a line of writers and tells the next, as most hand-overs do: defined before all else, since
---   what the rest needs would take longer than the call.
+-- Purpose: takes the first entry out of a line of writers and tells the next, as most hand-overs do: defined before the rest, since
+--   what that needs would take longer than the call.
 -- Keys: those of the call
 -- Arguments: those of the call
 -- Returns: nothing, it only defines
-
--- The time, once it was read: whoever needs it does not ask again.
-local time
 
 -- Tells a client, on the channel that its entry names. One that ends in "}" is sharded: it is heard on the node that has the
 -- slot alone. Where nobody hears it (not yet, or no longer), the message goes to the plain channel that its name begins with.
