@@ -81,7 +81,7 @@ export const suite = {
         const { looped, drained } = await loopThenDrainFleet(job, {
           ...fleet,
           ...loopShape(budget),
-          drains: 3,
+          drains: 10,
           between: async () => {
             sent = await count();
           },

@@ -2,6 +2,9 @@
 
 /** For each broken backend, the cases that must fail on it. */
 export const caughtBy: Readonly<Record<string, readonly string[]>> = {
+  "a renewal that meets an eviction does not say so": [
+    "an entry that is evicted while it is renewed hears that it was",
+  ],
   "renews whatever has the id": ["a renewal of an entry that joined again later is not one of the new entry"],
   "evicts whatever has the id": ["a late eviction does not hit an entry that joined again with the same id"],
   "releases whatever has the id": ["a late release does not hit an entry that joined again with the same id"],

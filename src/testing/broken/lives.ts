@@ -1,5 +1,6 @@
 /** Backends whose entries live too long or too short, and whose renewals lie. */
 import type { Entry, Renewed } from "../../core/backend.ts";
+import { settle } from "../manual-clock.ts";
 import { type Broken, brokenBy, showing, snapshotIn, viewed } from "./broken.ts";
 
 const rank = ({ outcome }: Renewed): number => (outcome === "renewed" ? 0 : 1);
@@ -130,6 +131,25 @@ export const brokenLives: readonly Broken[] = [
   brokenBy("an eviction is not told", () => (inner) => ({
     remove: (queue, id, _evict, seq) => inner.remove(queue, id, false, seq),
   })),
+
+  brokenBy("a renewal that meets an eviction does not say so", () => {
+    const evicted = new Set<string>();
+    return (inner) => ({
+      remove: (queue, id, evict, seq) => {
+        if (evict) evicted.add(id);
+        return inner.remove(queue, id, evict, seq);
+      },
+      renew: async (renewals) => {
+        const known = new Set(evicted);
+        await settle();
+        const answers = await inner.renew(renewals);
+        return answers.map((answer, turn): Renewed => {
+          if (answer.outcome !== "gone" || known.has(renewals[turn]?.id ?? "")) return answer;
+          return { outcome: "gone" };
+        });
+      },
+    });
+  }),
 
   brokenBy("each removal is told as an eviction", () => (inner) => ({
     remove: (queue, id, _evict, seq) => inner.remove(queue, id, true, seq),

@@ -164,6 +164,23 @@ export const renewCases: readonly ContractCase[] = [
     assert.equal(answer.evicted, true);
   }),
 
+  // A store that looks for the entry, waits for the eviction and then sees what was there before it says no more than "gone".
+  renew("an entry that is evicted while it is renewed hears that it was", [], async (t) => {
+    const [owner, other] = [await t.client(), await t.client()];
+    for (let round = 0; round < 20; round++) {
+      const queue = t.name();
+      const { self } = await t.append(owner, queue);
+      const renewal = { queue, id: self.id, seq: self.seq, ttlMs: 60_000 };
+      const [[first], removed] = await Promise.all([
+        owner.renew([renewal]),
+        other.remove(queue, self.id, true),
+      ]);
+      assert.equal(removed, true);
+      const [second] = await owner.renew([renewal]);
+      assert.deepEqual(first?.outcome === "gone" ? first : second, { outcome: "gone", evicted: true });
+    }
+  }),
+
   renew("an entry that left by itself is not called evicted", [], async (t) => {
     const client = await t.client();
     const [queue, other] = [t.name(), t.name()];

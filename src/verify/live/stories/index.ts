@@ -8,11 +8,19 @@ import { calm, mixed } from "./mixed.ts";
 import { namings } from "./naming.ts";
 import type { Duet, Story } from "./story.ts";
 import { thefts } from "./theft.ts";
+import { tools } from "./tools.ts";
 
 export { calm, mixed };
 
 /** The stories for two. */
-export const duets: readonly Duet[] = [...handovers, ...thefts, ...leavings, ...lastings, ...namings];
+export const duets: readonly Duet[] = [
+  ...handovers,
+  ...thefts,
+  ...leavings,
+  ...lastings,
+  ...namings,
+  ...tools,
+];
 
 /** One story of a table, by its share of those that the store can have. */
 export function draw(stories: readonly Story[], traits: Traits, dice: Dice): Story | undefined {
