@@ -571,6 +571,23 @@ describe("the outbox", () => {
     expect(said).toEqual(["a 1", "b 1", "c 1"]);
   });
 
+  it("keeps the order of what found the script missing when its connection ended", async () => {
+    const { link, outbox, remove } = setUp();
+    remove("a");
+    await settle();
+    link.sent[0]?.fail(new Error("NOSCRIPT No matching script"));
+    link.isReady = false;
+    remove("b");
+    await settle();
+    // It is sent with its text, by a connection that takes nothing.
+    expect(link.sent.map(({ command }) => command)).toEqual(["EVALSHA", "EVAL"]);
+    link.sent[1]?.fail(new Error("Stream isn't writeable and enableOfflineQueue options is false"));
+    await settle();
+    link.isReady = true;
+    outbox.flush();
+    expect(link.sent.slice(2).map(({ args }) => args.at(-1))).toEqual(["da\0", "db\0"]);
+  });
+
   it.each(["The client is offline", "Stream isn't writeable and enableOfflineQueue options is false"])(
     "sends what a library did not send when there is a connection: %s",
     async (text) => {

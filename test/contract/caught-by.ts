@@ -2,6 +2,9 @@
 
 /** For each broken backend, the cases that must fail on it. */
 export const caughtBy: Readonly<Record<string, readonly string[]>> = {
+  "of a renewal that is there twice one is answered with gone": [
+    "the same renewal twice in one call is answered twice",
+  ],
   "a renewal that meets an eviction does not say so": [
     "an entry that is evicted while it is renewed hears that it was",
   ],
@@ -132,6 +135,7 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
   ],
   "remove of what is not there takes the first": [
     "remove of an id that is not there touches nothing",
+    "remove of an id that nobody can have takes nobody out of a line",
     "remove of an id in another queue touches neither queue",
     "a late duplicate of a release does not hit the next holder",
   ],

@@ -96,6 +96,7 @@ const found: Readonly<Record<string, readonly Invariant[]>> = {
   "an eviction is told to everybody": ["A1"],
   "each removal is told as an eviction": ["A1"],
   "a renewal that meets an eviction does not say so": ["A1"],
+  "of a renewal that is there twice one is answered with gone": ["M6"],
   "remove does not look at the queue": ["M5"],
 };
 

@@ -313,21 +313,24 @@ BEGIN
     SELECT * FROM ROWS FROM (jsonb_to_recordset(requests) AS (queue text, id text, seq bigint, ttl bigint)) WITH ORDINALITY
       AS asked (queue, id, seq, ttl, number)
   ), renewed AS (
-    UPDATE :"schema".entries e SET expires_at = greatest(e.expires_at, :"schema".now_us() + asked.ttl)
-    FROM asked
-    WHERE e.queue = asked.queue AND e.seq = asked.seq AND e.id = asked.id AND e.expires_at > :"schema".now_us()
-    RETURNING asked.number, e.expires_at - :"schema".now_us() AS left_us
+    UPDATE :"schema".entries e SET expires_at = greatest(e.expires_at, :"schema".now_us() + once.ttl)
+    -- An entry that is asked for twice is updated once, and both are answered.
+    FROM (SELECT queue, id, seq, max(ttl) AS ttl FROM asked GROUP BY queue, id, seq) AS once
+    WHERE e.queue = once.queue AND e.seq = once.seq AND e.id = once.id AND e.expires_at > :"schema".now_us()
+    RETURNING e.queue, e.id, e.seq, e.expires_at - :"schema".now_us() AS left_us
   )
-  SELECT coalesce(jsonb_agg(renewed.left_us ORDER BY asked.number), '[]') INTO answers FROM asked LEFT JOIN renewed USING (number);
+  SELECT coalesce(jsonb_agg(renewed.left_us ORDER BY asked.number), '[]') INTO answers
+  FROM asked LEFT JOIN renewed USING (queue, id, seq);
   IF NOT answers @> 'null' THEN RETURN answers; END IF;
   -- A statement of its own: the one above may have waited for an eviction, and does not see what that has left.
   WITH told AS (
-    DELETE FROM :"schema".evicted v
-    USING ROWS FROM (jsonb_to_recordset(requests) AS (id text, seq bigint)) WITH ORDINALITY AS asked (id, seq, number)
-    WHERE v.id = asked.id AND v.seq = asked.seq RETURNING asked.number
+    DELETE FROM :"schema".evicted v USING (SELECT DISTINCT id, seq FROM jsonb_to_recordset(requests) AS (id text, seq bigint)) AS once
+    WHERE v.id = once.id AND v.seq = once.seq RETURNING v.id, v.seq
   )
-  SELECT jsonb_agg(CASE WHEN told.number IS NULL THEN renewed.left_us ELSE 'false' END ORDER BY number) INTO answers
-  FROM jsonb_array_elements(answers) WITH ORDINALITY AS renewed (left_us, number) LEFT JOIN told USING (number);
+  SELECT jsonb_agg(CASE WHEN told.id IS NULL THEN answers -> (asked.number - 1)::int ELSE 'false' END ORDER BY asked.number)
+  INTO answers
+  FROM ROWS FROM (jsonb_to_recordset(requests) AS (id text, seq bigint)) WITH ORDINALITY AS asked (id, seq, number)
+  LEFT JOIN told USING (id, seq);
   RETURN answers;
 END $$;
 

@@ -142,8 +142,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
     const { id, permits, weight, onlyIfGranted = false } = entry;
-    if (id === "" || id.includes("\0"))
-      return Promise.reject(invalid("an entry's id must have text, without NUL"));
+    if (!isId(id)) return Promise.reject(invalid("an entry's id must have text, without NUL"));
     // By its rule it could never hold.
     if (onlyIfGranted && permits !== undefined && weight > permits) return Promise.resolve(null);
     const keys = this.#keys.of(queue);
@@ -169,7 +168,7 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       last.metadata === metadata &&
       last.onlyIfGranted === onlyIfGranted;
     if (like) return this.#lastManner;
-    this.#lastLike = entry;
+    this.#lastLike = { ...entry };
     return (this.#lastManner = mannerOf(wholeMs(ttlMs), onlyIfGranted === true, packEntry(entry)));
   }
 
@@ -182,6 +181,8 @@ export class RedisBackend implements Backend, Browsable, Examinable {
   }
 
   remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
+    // Nobody has such an id, and a line of several begins with its NUL.
+    if (!isId(id)) return Promise.resolve(false);
     this.#hub.forget(id);
     return this.#ask(this.#keys.of(queue), evict ? evictCall(id, seq) : removeCall(id, seq), isOne);
   }
@@ -283,6 +284,10 @@ export class RedisBackend implements Backend, Browsable, Examinable {
       void command.then(resolve, fail).finally(() => timer.cancel());
     });
   }
+}
+
+function isId(text: string): boolean {
+  return text !== "" && !text.includes("\0");
 }
 
 function isOne(answer: unknown): boolean {

@@ -21,6 +21,9 @@ export interface Confirmation {
   readonly withinMs: number;
 }
 
+/** How many there were so far. */
+let batches = 0;
+
 /** Calls that travel together. */
 export class Batch {
   /** Of the first call: on a cluster, all calls of a batch are in its slot. */
@@ -36,6 +39,8 @@ export class Batch {
   /** Where the keys of each of them begin. */
   readonly starts: number[] = [];
   readonly takers: Taker[] = [];
+  /** Its place among all: what cannot be sent goes back to where it was. */
+  serial: number = ++batches;
   /** What all entries that it appends have in common; null while it appends none. */
   common: string | null = null;
   /** The manner of the last of them. */
@@ -84,6 +89,7 @@ export class Batch {
   onlyAppend(place: number): Batch {
     const only = new Batch(this.key, this.slot, this.dueAt);
     only.again = true;
+    only.serial = this.serial;
     only.common = this.common;
     only.keys.push(...this.keys.slice(this.starts[place], this.starts[place + 1]));
     only.texts.push(this.#wholeAt(place));

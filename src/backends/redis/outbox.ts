@@ -199,7 +199,8 @@ export class Outbox {
 
   /** Keeps what cannot be sent now. */
   #keep(batch: Batch): void {
-    this.#waiting.push(batch);
+    const place = this.#waiting.findIndex(({ serial }) => serial > batch.serial);
+    this.#waiting.splice(place < 0 ? this.#waiting.length : place, 0, batch);
     this.#waitingCalls += batch.takers.length;
     this.#seek();
   }

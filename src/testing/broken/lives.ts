@@ -132,6 +132,16 @@ export const brokenLives: readonly Broken[] = [
     remove: (queue, id, _evict, seq) => inner.remove(queue, id, false, seq),
   })),
 
+  brokenBy("of a renewal that is there twice one is answered with gone", () => (inner) => ({
+    renew: async (renewals) => {
+      const answers = await inner.renew(renewals);
+      return answers.map((answer, turn): Renewed => {
+        const before = renewals.slice(0, turn);
+        return before.some(({ id }) => id === renewals[turn]?.id) ? { outcome: "gone" } : answer;
+      });
+    },
+  })),
+
   brokenBy("a renewal that meets an eviction does not say so", () => {
     const evicted = new Set<string>();
     return (inner) => ({

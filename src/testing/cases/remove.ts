@@ -34,6 +34,19 @@ export const removeCases: readonly ContractCase[] = [
     assert.deepEqual(await idsIn(a, queue), [self.id]);
   }),
 
+  remove("remove of an id that nobody can have takes nobody out of a line", ["order"], async (t) => {
+    const [a, b] = [await t.client(), await t.client()];
+    const queue = t.name();
+    const line = await times(2, async () => (await t.append(a, queue)).self.id);
+    for (const id of ["", "\0", at(line, 0).slice(0, -1)]) {
+      for (const evict of [false, true]) {
+        // Refused or not found: both will do.
+        const removed = await Promise.resolve(b.remove(queue, id, evict)).catch(() => false);
+        assert.deepEqual([removed, await idsIn(a, queue)], [false, line], JSON.stringify(id));
+      }
+    }
+  }),
+
   remove("remove of an id in another queue touches neither queue", [], async (t) => {
     const client = await t.client();
     const [queue, other] = [t.name(), t.name()];
