@@ -1,6 +1,6 @@
 /**
  * The late write of a paused holder, refused by a service over HTTP: the caller's fetch carries the token of its lock, and
- * the service lets nothing older in. With Express, Fastify or Hono it is one middleware or hook.
+ * the service lets nothing older in. With Express, Fastify or Hono it is one middleware or hook: fenced-frameworks.mjs.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** What the house demands of src/fencing: its Lua files say what they take, and importing it loads no driver. */
+/** What the house demands of src/fencing: its Lua files say what they take, importing it loads no driver, each guard shows the pause story. */
 import { describe, expect, it } from "vitest";
 import { shapes } from "../../src/fencing/redis.ts";
 import { filesUnder, parse, read } from "./repository.ts";
@@ -61,4 +61,29 @@ it("importing holdfast/fencing loads nothing but this package and Node", () => {
   const outside = [...loads("src/fencing/index.ts")].filter((name) => !name.startsWith("src/"));
   expect(outside.length).toBeGreaterThan(2);
   expect(outside.filter((name) => !name.startsWith("node:"))).toEqual([]);
+});
+
+const page = "docs/fencing.md";
+const blocks = [...read(page).matchAll(/^```ts.*\n([^]*?)^```$/gm)].map(([, code = ""]) => code);
+const examples = filesUnder("examples", ".mjs").filter((path) => path.includes("/fenced-"));
+
+/** What holdfast/fencing has to stand in front of a resource. */
+const guards = parse("src/fencing/index.ts")
+  .module.staticExports.flatMap(({ entries }) => entries)
+  .flatMap(({ isType, exportName: { name } }) => (isType ? [] : (name ?? [])))
+  .filter((name) => /^[a-z]+(Guard|Fence|Handler)$/.test(name));
+
+it("there are guards", () => {
+  expect(guards.length).toBeGreaterThanOrEqual(9);
+});
+
+it.each(guards)("%s refuses a late write on its page, and in an example that the page links", (guard) => {
+  const isRefusing = (code: string): boolean =>
+    code.includes(`${guard}(`) && /rejects\([^]*LOCK_STALE/.test(code);
+  expect(blocks.filter(isRefusing)).not.toEqual([]);
+  const shown = examples.filter(
+    (path) => read(path).includes(guard) && read(path).includes("LOCK_STALE_TOKEN"),
+  );
+  expect(shown).not.toEqual([]);
+  for (const path of shown) expect(read(page)).toContain(`(../${path})`);
 });
