@@ -1,6 +1,7 @@
 /** From a URL or a backend to a LockManager; each scheme loads its backend when it is first used. */
-import type { Backend } from "./core/backend.ts";
+import { type Backend, type Finding, isAdmissible } from "./core/backend.ts";
 import { invalid, LockError } from "./core/errors.ts";
+import { findingText } from "./core/findings.ts";
 import { LockManager, managerOptionNames, type ManagerOptions } from "./core/manager.ts";
 import { typeName } from "./core/names.ts";
 import { asObject, refuseOthers } from "./core/options.ts";
@@ -45,13 +46,13 @@ async function openSqlite(url: string): Promise<Backend> {
 }
 
 async function openByRedisUrl(url: string): Promise<Backend> {
-  const { openRedis } = await import("./backends/redis/index.ts");
-  return openRedis(url);
+  const { redisBackend } = await import("./backends/redis/index.ts");
+  return redisBackend({ url });
 }
 
 async function openByRedlockUrl(url: string): Promise<Backend> {
-  const { openRedlock } = await import("./backends/redlock/index.ts");
-  return openRedlock(url);
+  const { redlockBackend } = await import("./backends/redlock/index.ts");
+  return redlockBackend({ url });
 }
 
 async function openPostgres(url: string): Promise<Backend> {
@@ -83,12 +84,13 @@ export async function connect(
   store: string | Backend = "sqlite:",
   options?: ConnectOptions,
 ): Promise<LockManager> {
-  const backend = typeof store === "string" ? await openBackend(store) : store;
+  const backend = typeof store === "string" ? await load(store) : store;
   if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
   try {
     const given: ConnectOptions = asObject(options ?? {});
     refuseOthers(given, [...managerOptionNames, "require"]);
     const { require, ...rest } = given;
+    warnOf(backend, await admit(backend));
     demand(backend.name, backend.traits, require ?? {});
     return new LockManager(backend, rest);
   } catch (error) {
@@ -97,11 +99,32 @@ export async function connect(
   }
 }
 
-/** Opens the backend that a URL names. */
-export async function openBackend(url: string): Promise<Backend> {
+/** Opens the backend that a URL names, and waits until it answers. Warns of what is not as it should be only if it is told to. */
+export async function openBackend(url: string, warns = false): Promise<Backend> {
+  const backend = await load(url);
+  try {
+    const findings = await admit(backend);
+    if (warns) warnOf(backend, findings);
+    return backend;
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
+}
+
+async function admit(backend: Backend): Promise<readonly Finding[]> {
+  return isAdmissible(backend) ? backend.admit() : [];
+}
+
+function warnOf({ name }: Backend, findings: readonly Finding[]): void {
+  for (const finding of findings)
+    process.emitWarning(`${name}: ${findingText(finding)}`, { type: "HoldfastWarning" });
+}
+
+async function load(url: string): Promise<Backend> {
   const scheme = /^[a-z][a-z0-9+.-]*:/.exec(url)?.[0];
-  const load = scheme === undefined ? undefined : schemes[scheme];
-  if (load !== undefined) return load(url);
+  const open = scheme === undefined ? undefined : schemes[scheme];
+  if (open !== undefined) return open(url);
   const known = Object.keys(schemes).join(", ");
   // The URL may carry a password: only its scheme is shown.
   throw new LockError(

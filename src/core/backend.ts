@@ -223,6 +223,20 @@ export function isExaminable(backend: Backend): backend is Backend & Examinable 
   return "examine" in backend && typeof backend.examine === "function";
 }
 
+/** A backend that looks at its store before it is used: `connect` asks it to, and warns of what it gives. */
+export interface Admissible {
+  /**
+   * Waits until the store answers, and gives what is not as it should be. Rejects if it does not answer, or if the settings of the
+   * backend refuse such a store.
+   */
+  admit(): Promise<readonly Finding[]>;
+}
+
+/** Whether a backend looks at its store before it is used. */
+export function isAdmissible(backend: Backend): backend is Backend & Admissible {
+  return "admit" in backend && typeof backend.admit === "function";
+}
+
 /** A backend whose store needs tables or the like before it can be used: for `holdfast migrate`. */
 export interface Migratable {
   /** Creates what is missing or brings it up to date, and gives the versions that were applied. Any number may do it at once. */

@@ -6,12 +6,12 @@ import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis-5";
 import { afterEach, describe, expect, it } from "vitest";
 import { ask, startProxy, startRedis } from "../../scripts/lib/redis-servers.mjs";
-import { redisBackend } from "../../src/backends/redis/index.ts";
+import { redisBackend, type RedisBackend, type RedisSettings } from "../../src/backends/redis/index.ts";
 import { connect } from "../../src/connect.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { blockedDuring } from "../helpers/blocked-loop.ts";
 import { track } from "../helpers/promises.ts";
-import { safeIoredis } from "../helpers/redis.ts";
+import { handedIn, safeIoredis } from "../helpers/redis.ts";
 
 const libraries = ["ioredis", "redis"] as const;
 type Library = (typeof libraries)[number];
@@ -486,7 +486,11 @@ describe.each(libraries)("a lock that must be on disk, with %s", (library) => {
     } else {
       await expect(careful.acquire("disk")).rejects.toMatchObject({
         code: "LOCK_UNAVAILABLE",
-        message: expect.stringMatching(/did not confirm it: .*unknown command/i),
+        message: expect.stringMatching(/did not confirm it: .*unknown command.*WAITAOF needs Redis 7\.2/i),
+      });
+      await expect(connect(redisBackend({ ...settings, aof: 1, health: "refuse" }))).rejects.toMatchObject({
+        code: "LOCK_UNSUPPORTED",
+        message: expect.stringMatching(/aof: version 7\.\d+\.\d+\. leave the option aof out/),
       });
       await eventually(async () => (await looker.exists("holdfast:{disk}")) === 0);
     }
@@ -535,6 +539,39 @@ describe("connect", () => {
     });
     const locks = await connect(`redis://127.0.0.1:${port}?health=ignore`);
     await locks.close();
+  });
+
+  it.each(Object.entries(handedIn))(
+    "looks at the server of a client that is handed in, too: %s",
+    async (_, open) => {
+      const { port } = await server("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru");
+      const opened = (settings: RedisSettings): RedisBackend => {
+        const { backend, close } = open(`redis://127.0.0.1:${port}`, settings);
+        ends.push(close);
+        return backend;
+      };
+      const warnings: string[] = [];
+      const hear = ({ message }: Error): number => warnings.push(message);
+      process.on("warning", hear);
+      const locks = await connect(opened({}));
+      await eventually(() => warnings.some((text) => text.startsWith("redis: eviction: allkeys-lru.")));
+      process.off("warning", hear);
+      await locks.close();
+      await expect(connect(opened({ health: "refuse" }))).rejects.toMatchObject({
+        code: "LOCK_UNSUPPORTED",
+        message: expect.stringMatching(/eviction: allkeys-lru\..*noeviction/),
+      });
+      await ask(port, "config", "set", "maxmemory-policy", "noeviction");
+      const safe = await connect(opened({}), { require: { survives: ["eviction"] } });
+      await safe.close();
+    },
+  );
+
+  it("refuses a setting of health that there is not", () => {
+    const health: unknown = "maybe";
+    const options = { url: "redis://127.0.0.1", health } as unknown as Parameters<typeof redisBackend>[0];
+    expect(() => redisBackend(options)).toThrow(/health is warn, refuse or ignore/);
+    expect(() => redisBackend({ url: "redis://127.0.0.1?health=maybe" })).toThrow(/health is warn/);
   });
 
   it("meets a demand to survive eviction where the server does not evict, and only there", async () => {

@@ -112,7 +112,14 @@ export async function open(
   nodes.push(new HandNode(lastUpSeconds, lastIsReady));
   const places = nodes.map((link, index) => ({ label: `node ${index}`, link }));
   const clock = new ManualClock();
-  const settings = { prefix: "lock:", deadlineMs: 1_000, quarantineMs: 60_000, fencing, clock };
+  const settings = {
+    prefix: "lock:",
+    deadlineMs: 1_000,
+    quarantineMs: 60_000,
+    fencing,
+    health: "warn",
+    clock,
+  } as const;
   const backend = new RedlockBackend(places, settings);
   await backend.ready();
   return { backend, nodes, clock };

@@ -35,6 +35,23 @@ it("doctor says what is wrong with a server that is not fit", async () => {
   ]);
 });
 
+it("says nothing of a server that keeps nothing but to those who ask doctor", async () => {
+  const bare = await startRedis({ args: ["--appendonly", "no"] });
+  const store = { HOLDFAST_STORE: `redis://127.0.0.1:${bare.port}` };
+  const run = await rig.run(["run", "job", "--", "true"], store);
+  const listed = await rig.run(["ls", "--json"], store);
+  const doctor = await rig.run(["doctor"], store);
+  await bare.server.remove();
+  expect([run, listed].map(({ code, stderr }) => [code, stderr])).toEqual([
+    [0, ""],
+    [0, ""],
+  ]);
+  expect([doctor.stderr, doctor.stdout]).toEqual([
+    "",
+    expect.stringMatching(/warning +persistence: no append-only file\n +to do: set appendonly yes/),
+  ]);
+});
+
 it("a store that is not there ends with 69", async () => {
   const nowhere = { HOLDFAST_STORE: "redis://127.0.0.1:1?deadlineMs=1100" };
   expect(await rig.run(["run", "job", "--", "true"], nowhere)).toMatchObject({ code: 69 });

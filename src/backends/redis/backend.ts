@@ -1,6 +1,7 @@
 /** The calls of the seam on Redis. What they do there is written in scripts/, how they travel in outbox.ts. */
 import { randomBytes } from "node:crypto";
 import type {
+  Admissible,
   Backend,
   Browsable,
   Entry,
@@ -28,6 +29,7 @@ import {
 } from "./calls.ts";
 import { queuesIn } from "./browse.ts";
 import { closed, notAnswered, notConnected, sentFailure } from "./failures.ts";
+import { type Health, unfitnessOf } from "./fitness.ts";
 import { examineServers, isSafeFromEviction, pushFinding, warnOfStep } from "./health.ts";
 import { Hub } from "./hub.ts";
 import { KeyNames, nameOfKey, type PlacedKeys } from "./keys.ts";
@@ -58,11 +60,12 @@ export interface Settings {
   readonly prefix: string;
   readonly deadlineMs: number;
   readonly confirmation: Confirmation | null;
+  readonly health: Health;
   readonly clock?: Clock | undefined;
 }
 
 /** One client of the locks on a Redis server. */
-export class RedisBackend implements Backend, Browsable, Examinable {
+export class RedisBackend implements Backend, Browsable, Examinable, Admissible {
   readonly name = "redis";
   #traits: Traits;
   /** Not on a cluster: where calls may overtake each other, whoever asks within a section could find the one before still in the queue. */
@@ -224,6 +227,10 @@ export class RedisBackend implements Backend, Browsable, Examinable {
 
   onEvicted(listener: (queue: string, id: string) => void): void {
     this.#onEvicted = listener;
+  }
+
+  admit(): Promise<readonly Finding[]> {
+    return unfitnessOf(this, this.#settings.health);
   }
 
   async examine(): Promise<readonly Finding[]> {

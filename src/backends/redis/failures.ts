@@ -95,7 +95,10 @@ export function notAnswered(deadlineMs: number): LockError {
 
 /** A grant that so many replicas did not confirm. */
 export function notReplicated(seen: string): LockError {
-  return error("LOCK_UNAVAILABLE", `${seen}, so the request was taken back: look at the replication`);
+  const todo = /unknown command/i.test(seen)
+    ? "WAITAOF needs Redis 7.2 or newer, so leave the option aof out"
+    : "look at the replication";
+  return error("LOCK_UNAVAILABLE", `${seen}, so the request was taken back: ${todo}`);
 }
 
 /** The client was closed. */

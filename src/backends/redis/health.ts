@@ -19,9 +19,8 @@ export async function examineServers(
   const findings = infos.flatMap((info, index) => {
     const of = infos.length > 1 ? ` (node ${index + 1})` : "";
     const stored = persistence(info, syncs[index] ?? null);
-    return [version(info), role(info), eviction(info), stored, replication(info, settings)].map(
-      (finding) => ({ ...finding, about: finding.about + of }),
-    );
+    const own = [version(info), role(info), eviction(info), stored, replication(info, settings)];
+    return [...own, ...disk(info, settings)].map((finding) => ({ ...finding, about: finding.about + of }));
   });
   return [...findings, clockFinding(clocks), ...clusterFinding(infos, link)];
 }
@@ -101,6 +100,23 @@ function replication(info: Info, { confirmation }: Settings): Finding {
   if (replicas === 0 || wanted > 0) return { level: "ok", about: "replication", seen };
   const todo = "set the option replicas: a fail-over forgets what no replica has confirmed";
   return { level: "warning", about: "replication", seen: `${seen}, none has to confirm`, todo };
+}
+
+/** Whether it can confirm that an entry is on disk, where it has to. */
+function disk(info: Info, { confirmation }: Settings): readonly Finding[] {
+  if (confirmation === null || confirmation.aof === 0) return [];
+  const seen = `version ${info.get("redis_version") ?? "unknown"}`;
+  const [major = 0, minor = 0] = (info.get("redis_version") ?? "").split(".").map(Number);
+  const problem = (what: string, todo: string): Finding => ({
+    level: "problem",
+    about: "aof",
+    seen: what,
+    todo: `${todo}: no lock will be granted`,
+  });
+  if (major < 7 || (major === 7 && minor < 2))
+    return [problem(seen, "leave the option aof out, or use Redis 7.2 or newer, which has WAITAOF")];
+  if (info.get("aof_enabled") !== "1") return [problem("no append-only file", "set appendonly yes")];
+  return [{ level: "ok", about: "aof", seen: `${seen}, with an append-only file` }];
 }
 
 const slew =

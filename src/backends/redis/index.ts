@@ -5,7 +5,8 @@ import { RedisBackend, type Settings } from "./backend.ts";
 import { checkIoredis, type IoredisClient, IoredisLink, isIoredis } from "./ioredis.ts";
 import { isObject } from "./link.ts";
 import { checkNodeRedis, isNodeRedis, type NodeRedisClient, NodeRedisLink } from "./node-redis.ts";
-import { admit, isHealth, linkTo } from "./open.ts";
+import { type Health, healthOf } from "./fitness.ts";
+import { linkTo } from "./open.ts";
 import { readRedisUrl } from "./url.ts";
 
 export { RedisBackend, redisTraits } from "./backend.ts";
@@ -42,6 +43,12 @@ export interface RedisSettings {
    * @default 1000
    */
   readonly confirmWithinMs?: number | undefined;
+  /**
+   * What becomes of a server at `connect` that is not as it should be (it evicts keys, is a replica, keeps nothing…): a warning of the
+   * process, a rejection with LOCK_UNSUPPORTED, or nothing.
+   * @default "warn"
+   */
+  readonly health?: Health | undefined;
   /** Where time comes from: for tests. */
   readonly clock?: Clock | undefined;
 }
@@ -88,29 +95,18 @@ export function redisBackend(options: RedisOptions): RedisBackend {
   return new RedisBackend(new NodeRedisLink(client, false), settings);
 }
 
-/** @internal Opens what a URL names, waits until it answers, and warns about what is not as it should be. */
-export async function openRedis(url: string): Promise<RedisBackend> {
-  const health = readRedisUrl(url).options.get("health") ?? "warn";
-  if (!isHealth(health))
-    throw invalid("the option health of a URL is warn, refuse or ignore", { backend: "redis" });
-  const backend = redisBackend({ url });
-  try {
-    await admit(backend, health);
-    return backend;
-  } catch (error) {
-    await backend.close();
-    throw error;
-  }
-}
-
 function settingsIn(options: ReadonlyMap<string, string>): RedisSettings {
   const numbers = ["deadlineMs", "replicas", "aof", "confirmWithinMs"] as const;
   const given = numbers.flatMap((name) => {
     const text = options.get(name);
     return text === undefined ? [] : [[name, Number(text)] as const];
   });
-  const prefix = options.get("prefix");
-  return { ...Object.fromEntries(given), ...(prefix === undefined ? {} : { prefix }) };
+  const [prefix, health] = [options.get("prefix"), options.get("health")];
+  return {
+    ...Object.fromEntries(given),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(health === undefined ? {} : { health: healthOf(health, "redis") }),
+  };
 }
 
 /** @internal Options with their defaults, checked. */
@@ -125,7 +121,8 @@ export function settingsOf(options: RedisSettings): Settings {
   const confirmation = replicas + aof > 0 ? { replicas, aof, withinMs } : null;
   if (confirmation !== null && withinMs >= deadlineMs)
     throw invalid("confirmWithinMs must be less than deadlineMs");
-  return { prefix, deadlineMs, confirmation, clock };
+  const health = healthOf(options.health ?? "warn", "redis");
+  return { prefix, deadlineMs, confirmation, health, clock };
 }
 
 function whole(value: unknown, option: string, least: number): number {

@@ -1,6 +1,5 @@
-/** Makes connections of our own from a URL, with the library that is installed, and refuses or warns about unfit servers. */
+/** Makes connections of our own from a URL, with the library that is installed. */
 import { createRequire } from "node:module";
-import type { Backend, Examinable, Finding } from "../../core/backend.ts";
 import { invalid, LockError } from "../../core/errors.ts";
 import { IoredisLink, isIoredis, ownIoredisClusterOptions, ownIoredisOptions } from "./ioredis.ts";
 import { isFunction, isObject, type Link, property } from "./link.ts";
@@ -131,43 +130,4 @@ function call(module: object, name: string, options: object): unknown {
 
 function given(options: Readonly<Record<string, string | undefined>>): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
-
-/** What becomes of findings. */
-export type Health = "warn" | "refuse" | "ignore";
-
-/** Whether a text of a URL says what becomes of findings. */
-export function isHealth(text: string): text is Health {
-  return text === "warn" || text === "refuse" || text === "ignore";
-}
-
-/** A backend that can say when its server answers, and what it is like. */
-type Admissible = Pick<Backend, "name"> & Examinable & { ready(): Promise<void> };
-
-/** Waits until a server answers, and looks whether it is fit. Rejects with LOCK_UNAVAILABLE or LOCK_UNSUPPORTED. */
-export async function admit(backend: Admissible, health: Health): Promise<void> {
-  await backend.ready();
-  if (health === "ignore") return;
-  const bad = (await findings(backend)).filter(({ level }) => level !== "ok");
-  if (health === "refuse" && bad.length > 0) {
-    const list = bad.map(textOf).join("; ");
-    const message = `${backend.name}: this server is not fit: ${list}`;
-    throw new LockError("LOCK_UNSUPPORTED", message, { backend: backend.name });
-  }
-  for (const finding of bad)
-    process.emitWarning(`${backend.name}: ${textOf(finding)}`, { type: "HoldfastWarning" });
-}
-
-/** A user that may not ask INFO is one that an administrator has restricted: nothing can be said. */
-async function findings(backend: Admissible): Promise<readonly Finding[]> {
-  try {
-    return await backend.examine();
-  } catch (error) {
-    const todo = "allow +info, or set health to ignore";
-    return [{ level: "warning", about: "examination", seen: `not possible: ${String(error)}`, todo }];
-  }
-}
-
-function textOf({ about, seen, todo }: Finding): string {
-  return todo === undefined ? `${about}: ${seen}` : `${about}: ${seen}. ${todo}`;
 }

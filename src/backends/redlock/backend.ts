@@ -1,5 +1,6 @@
 /** The calls of the seam on independent Redis servers: a majority decides. How each call is decided is written beside it. */
 import type {
+  Admissible,
   Backend,
   Browsable,
   Entry,
@@ -13,6 +14,7 @@ import type {
 } from "../../core/backend.ts";
 import { type Clock, type Random, systemClock } from "../../core/clock.ts";
 import { invalid, type LockError } from "../../core/errors.ts";
+import { type Health, unfitnessOf } from "../redis/fitness.ts";
 import type { Link } from "../redis/link.ts";
 import { wholeMs } from "../redis/records.ts";
 import { examineNodes } from "./examine.ts";
@@ -36,6 +38,7 @@ export interface Settings {
   readonly deadlineMs: number;
   readonly quarantineMs: number;
   readonly fencing: boolean;
+  readonly health: Health;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
 }
@@ -47,7 +50,7 @@ export interface Place {
 }
 
 /** One client of locks on several independent Redis servers. */
-export class RedlockBackend implements Backend, Browsable, Examinable {
+export class RedlockBackend implements Backend, Browsable, Examinable, Admissible {
   readonly name = "redlock";
   readonly traits: Traits;
   readonly #settings: Settings;
@@ -199,6 +202,10 @@ export class RedlockBackend implements Backend, Browsable, Examinable {
   async queues(prefix: string): Promise<readonly string[]> {
     await this.ready();
     return names(this.#fleet, this.#clock, this.#settings.prefix, prefix);
+  }
+
+  admit(): Promise<readonly Finding[]> {
+    return unfitnessOf(this, this.#settings.health);
   }
 
   async examine(): Promise<readonly Finding[]> {

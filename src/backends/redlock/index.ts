@@ -5,7 +5,8 @@ import type { RedisClient } from "../redis/index.ts";
 import { checkIoredis, IoredisLink, isIoredis } from "../redis/ioredis.ts";
 import { isObject, type Link, property } from "../redis/link.ts";
 import { checkNodeRedis, isNodeRedis, NodeRedisLink } from "../redis/node-redis.ts";
-import { admit, isHealth, linkTo } from "../redis/open.ts";
+import { type Health, healthOf } from "../redis/fitness.ts";
+import { linkTo } from "../redis/open.ts";
 import { type Place, RedlockBackend, type Settings } from "./backend.ts";
 import { connectMs } from "./outgoing.ts";
 import { readRedlockUrl } from "./url.ts";
@@ -39,6 +40,12 @@ export interface RedlockSettings {
    * @default true
    */
   readonly fencing?: boolean | undefined;
+  /**
+   * What becomes of nodes at `connect` that are not as they should be: a warning of the process, a rejection with
+   * LOCK_UNSUPPORTED, or nothing.
+   * @default "warn"
+   */
+  readonly health?: Health | undefined;
   /** Where time comes from: for tests. */
   readonly clock?: Clock | undefined;
 }
@@ -87,21 +94,6 @@ export function redlockBackend(options: RedlockOptions): RedlockBackend {
   }
   const places = clients.map((client, index) => ({ label: labelOf(client, index), link: linkOf(client) }));
   return new RedlockBackend(distinct(places), settingsOf(options));
-}
-
-/** @internal Opens what a URL names, waits until a majority answers, and warns about what is not as it should be. */
-export async function openRedlock(url: string): Promise<RedlockBackend> {
-  const health = readRedlockUrl(url).options.get("health") ?? "warn";
-  if (!isHealth(health))
-    throw invalid("the option health of a URL is warn, refuse or ignore", { backend: "redlock" });
-  const backend = redlockBackend({ url });
-  try {
-    await admit(backend, health);
-    return backend;
-  } catch (error) {
-    await backend.close();
-    throw error;
-  }
 }
 
 function linkOf(client: unknown): Link {
@@ -156,13 +148,14 @@ function settingsIn(options: ReadonlyMap<string, string>): RedlockSettings {
     const text = options.get(name);
     return text === undefined ? [] : [[name, Number(text)] as const];
   });
-  const [prefix, fencing] = [options.get("prefix"), options.get("fencing")];
+  const [prefix, fencing, health] = ["prefix", "fencing", "health"].map((name) => options.get(name));
   if (fencing !== undefined && fencing !== "true" && fencing !== "false")
     throw invalid("the option fencing of a URL is true or false", { backend: "redlock" });
   return {
     ...Object.fromEntries(given),
     ...(prefix === undefined ? {} : { prefix }),
     ...(fencing === undefined ? {} : { fencing: fencing === "true" }),
+    ...(health === undefined ? {} : { health: healthOf(health, "redlock") }),
   };
 }
 
@@ -174,7 +167,8 @@ export function settingsOf(options: RedlockSettings): Settings {
   if (typeof fencing !== "boolean") throw invalid("fencing must be true or false", { backend: "redlock" });
   const deadlineMs = whole(options.deadlineMs ?? 300, "deadlineMs", 1);
   const quarantineMs = whole(options.quarantineMs ?? 60_000, "quarantineMs", 0);
-  return { prefix, deadlineMs, quarantineMs, fencing, clock };
+  const health = healthOf(options.health ?? "warn", "redlock");
+  return { prefix, deadlineMs, quarantineMs, fencing, health, clock };
 }
 
 function whole(value: unknown, option: string, least: number): number {

@@ -71,7 +71,7 @@ class Run {
 
   async all(): Promise<Verified> {
     const options = this.#options;
-    this.#backend = await openBackend(options.url);
+    this.#backend = await openBackend(options.url, true);
     // One that excludes only clients of one process has nothing to show to several.
     demand(this.#backend.name, this.#backend.traits, { scope: "machine" });
     // A store that cannot be reached is not worth a run.
