@@ -84,7 +84,10 @@ async function runRound(suite, effort, turn, measure) {
 export function sumUp(suite, effort, rounds) {
   const ratios = Object.entries(suite.ratios)
     .filter(([, { fullOnly }]) => !(effort.quick && fullOnly))
-    .map(([key, ratio]) => ({ key, ...summarize(ratioPerRound(rounds, ratio, suite.metrics)) }));
+    .map(([key, { alsoInFull = [], ...ratio }]) => {
+      const to = effort.quick ? ratio.to : [...ratio.to, ...alsoInFull];
+      return { key, ...summarize(ratioPerRound(rounds, { ...ratio, to }, suite.metrics)) };
+    });
   return {
     suite: suite.name,
     rounds: rounds.length,

@@ -62,6 +62,8 @@ export interface Ratio {
   readonly fullOnly?: boolean;
   readonly of: Point;
   readonly to: readonly Point[];
+  /** More of these in a full run. */
+  readonly alsoInFull?: readonly Point[];
 }
 
 /** A file of bench/suites. */

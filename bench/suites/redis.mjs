@@ -17,6 +17,7 @@ import { freePorts } from "../../scripts/lib/server-process.mjs";
 /**
  * @typedef {object} Subject
  * @property {(name: string, run: (lock?: { token?: bigint }) => Promise<void>) => Promise<unknown>} request
+ * @property {(name: string, run: () => Promise<void>) => Promise<unknown>} [inTurn] as request, by one of two clients and then by the other
  * @property {(name: string) => Promise<unknown>} [hold] acquires with a ttl of 3 s and renews it until the process ends
  */
 
@@ -27,6 +28,23 @@ const heldTtlMs = 3_000;
 const warmPairs = 3_000;
 const warmPairs256 = 60_000;
 const fleet = { processes: 4, waiters: 8, holdMs: 1 };
+/** Whoever is measured besides in a full run, and those of them that try again as soon as they may. */
+const otherPeers = [
+  "redlock@5",
+  "redlock@4",
+  "redis-semaphore",
+  "redlock-universal",
+  "ioredis-lock",
+  "live-mutex",
+];
+const quickOnes = [
+  "redlock@5, fast",
+  "redlock@5, 1 ms",
+  "redlock@4, 1 ms",
+  "verrou, 1 ms",
+  "redlock-universal, 1 ms",
+  "ioredis-lock, 1 ms",
+];
 const releaseIfMine =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
@@ -109,14 +127,22 @@ export const suite = {
           import(built("index.js")),
           import(built("backends/redis/index.js")),
         ]);
-        const client = connection(context, {
-          enableOfflineQueue: false,
-          autoResendUnfulfilledCommands: false,
-        });
-        const locks = await connect(redisBackend({ client }), { ttl: ttlMs });
-        await locks.request("warm", idle);
+        const open = async () => {
+          const safe = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false };
+          const client = connection(context, safe);
+          const locks = await connect(redisBackend({ client, health: "ignore" }), { ttl: ttlMs });
+          await locks.request("warm", idle);
+          return locks;
+        };
+        const locks = await open();
+        const both = [locks];
+        let turns = 0;
         return {
           request: (name, run) => locks.request(name, run),
+          inTurn: async (name, run) => {
+            if (both.length < 2) both.push(await open());
+            return both[turns++ % 2].request(name, run);
+          },
           hold: (name) => locks.acquire(name, { ttl: heldTtlMs }),
         };
       },
@@ -188,78 +214,9 @@ export const suite = {
       },
     },
     ...["default", "fast", "1 ms"].map((retry) => redlock5(retry)),
-    {
-      name: "redlock@4",
-      measurements: [],
-      fullOnly: ["pair", "pairs256", "loop"],
-      async open(context) {
-        const Redlock = load("redlock-4");
-        const redlock = new Redlock([connection(context)], { retryCount: 100_000 });
-        return {
-          request: async (name, run) => {
-            const lock = await redlock.lock(name, ttlMs);
-            await run();
-            await lock.unlock();
-          },
-        };
-      },
-    },
+    ...["default", "1 ms"].map((retry) => redlock4(retry)),
     ...["default", "1 ms"].map((retry) => redisSemaphore(retry)),
-    {
-      name: "verrou",
-      measurements: ["pairs256"],
-      onceInQuick: ["pairs256"],
-      fullOnly: ["pair", "loop"],
-      async open(context) {
-        const { LockFactory } = await import("@verrou/core");
-        const { redisStore } = await import("@verrou/core/drivers/redis");
-        const store = redisStore({ connection: connection(context) }).factory();
-        const locks = new LockFactory(store, { retry: { attempts: Number.POSITIVE_INFINITY, delay: 10 } });
-        return {
-          request: async (name, run) => {
-            const lock = locks.createLock(name, ttlMs);
-            await lock.acquire();
-            await run();
-            await lock.release();
-          },
-        };
-      },
-    },
-    {
-      name: "redlock-universal",
-      measurements: [],
-      fullOnly: ["pair", "pairs256", "loop"],
-      async open(context) {
-        const { createLock, IoredisAdapter } = await import("redlock-universal");
-        const adapter = new IoredisAdapter(connection(context));
-        return {
-          request: async (name, run) => {
-            const options = { adapter, key: name, ttl: ttlMs, retryAttempts: 100_000, retryDelay: 10 };
-            const lock = createLock({ ...options, performance: "lean" });
-            const handle = await lock.acquire();
-            await run();
-            await lock.release(handle);
-          },
-        };
-      },
-    },
-    {
-      name: "ioredis-lock",
-      measurements: [],
-      fullOnly: ["pair", "pairs256", "loop"],
-      async open(context) {
-        const { createLock } = await import("@microfleet/ioredis-lock");
-        const client = connection(context);
-        return {
-          request: async (name, run) => {
-            const lock = createLock(client, { timeout: ttlMs, retries: 100_000, delay: 10, jitter: 1 });
-            await lock.acquire(name);
-            await run();
-            await lock.release();
-          },
-        };
-      },
-    },
+    ...[10, 1].flatMap((retryMs) => [verrou(retryMs), redlockUniversal(retryMs), ioredisLock(retryMs)]),
     {
       name: "live-mutex",
       measurements: ["loopAndDrain"],
@@ -289,20 +246,22 @@ export const suite = {
     pair_p50_vs_floor: ratio("pair_us", ["set-nx"]),
     least_script_pair_p50_vs_floor: bound("least-script", "pair_us", "set-nx"),
     pairs_256_vs_floor: ratio("pairs_256", ["set-nx"]),
-    // The fastest of all peers in a full run.
-    pairs_256_vs_best_peer: ratio("pairs_256", ["verrou"]),
+    pairs_256_vs_best_peer: ratio("pairs_256", ["verrou"], otherPeers),
     least_batch_pairs_256_vs_best_peer: bound("least-batch", "pairs_256", "verrou"),
     cpu_per_pair_256_vs_floor: ratio("cpu_us_per_pair_256", ["set-nx"]),
     handoff_other_per_s_4x8_vs_floor: ratio("handoff_other_per_s_4x8", ["blpop"]),
-    // The fastest of all settings of all peers in a full run.
-    handoff_other_per_s_4x8_vs_best_redis_peer: ratio("handoff_other_per_s_4x8", ["redis-semaphore, 1 ms"]),
+    handoff_other_per_s_4x8_vs_best_redis_peer: ratio(
+      "handoff_other_per_s_4x8",
+      ["redis-semaphore, 1 ms"],
+      [...otherPeers, "verrou", ...quickOnes].filter((name) => name !== "live-mutex"),
+    ),
     handoff_other_per_s_4x8_vs_live_mutex: ratio("handoff_other_per_s_4x8", ["live-mutex"]),
     drain_gap_p50_4x8_vs_floor: ratio("drain_gap_us_4x8", ["blpop"]),
     least_queue_handoff_other_per_s_4x8_vs_floor: bound("least-queue", "handoff_other_per_s_4x8", "blpop"),
     least_queue_drain_gap_p50_4x8_vs_floor: bound("least-queue", "drain_gap_us_4x8", "blpop"),
     wire_commands_per_contended_acquire: ratio("wire_commands_per_acquire_4x8", []),
     inversions_4x8: ratio("inversions_4x8", []),
-    renew_cpu_10000_vs_best_peer: ratio("renew_cpu_percent_10000", ["redis-semaphore"]),
+    renew_cpu_10000_vs_best_peer: ratio("renew_cpu_percent_10000", ["redis-semaphore"], ["redlock@5"]),
     least_batch_renew_cpu_10000_vs_best_peer: bound(
       "least-batch",
       "renew_cpu_percent_10000",
@@ -340,12 +299,11 @@ let broker;
 
 async function idle() {}
 
-/** @param {string} metric @param {readonly string[]} peers */
-function ratio(metric, peers) {
-  return {
-    of: { contender: "holdfast", metric },
-    to: peers.map((contender) => ({ contender, metric })),
-  };
+/** To the best of these peers, and in a full run of more. @param {string} metric @param {readonly string[]} peers @param {readonly string[]} more */
+function ratio(metric, peers, more = []) {
+  const points = (/** @type {readonly string[]} */ names) =>
+    names.map((contender) => ({ contender, metric }));
+  return { of: { contender: "holdfast", metric }, to: points(peers), alsoInFull: points(more) };
 }
 
 /** What a bound reaches, in full runs. @param {string} contender @param {string} metric @param {string} peer */
@@ -384,6 +342,95 @@ function redlock5(retry) {
       };
     },
   };
+}
+
+/** redlock 4: its own retry setting, or as fast as it may. @param {string} retry @returns {Contender<Subject, Context>} */
+function redlock4(retry) {
+  const quick = retry !== "default";
+  return {
+    name: quick ? `redlock@4, ${retry}` : "redlock@4",
+    measurements: [],
+    fullOnly: quick ? ["loop"] : ["pair", "pairs256", "loop"],
+    async open(context) {
+      const Redlock = load("redlock-4");
+      const settings = quick
+        ? { retryCount: 1_000_000, retryDelay: 1, retryJitter: 1 }
+        : { retryCount: 100_000 };
+      const redlock = new Redlock([connection(context)], settings);
+      return {
+        request: async (name, run) => {
+          const lock = await redlock.lock(name, ttlMs);
+          await run();
+          await lock.unlock();
+        },
+      };
+    },
+  };
+}
+
+/** @param {string} name @param {number} retryMs 10, or as fast as it may @param {Contender<Subject, Context>["open"]} open @returns {Contender<Subject, Context>} */
+function retrying(name, retryMs, open) {
+  const quick = retryMs < 10;
+  return {
+    name: quick ? `${name}, ${retryMs} ms` : name,
+    measurements: [],
+    fullOnly: quick ? ["loop"] : ["pair", "pairs256", "loop"],
+    open,
+  };
+}
+
+/** @param {number} retryMs @returns {Contender<Subject, Context>} */
+function verrou(retryMs) {
+  const contender = retrying("verrou", retryMs, async (context) => {
+    const { LockFactory } = await import("@verrou/core");
+    const { redisStore } = await import("@verrou/core/drivers/redis");
+    const store = redisStore({ connection: connection(context) }).factory();
+    const locks = new LockFactory(store, { retry: { attempts: Number.POSITIVE_INFINITY, delay: retryMs } });
+    return {
+      request: async (name, run) => {
+        const lock = locks.createLock(name, ttlMs);
+        await lock.acquire();
+        await run();
+        await lock.release();
+      },
+    };
+  });
+  if (retryMs < 10) return contender;
+  // In a quick run it stands for all peers.
+  return { ...contender, measurements: ["pairs256"], onceInQuick: ["pairs256"], fullOnly: ["pair", "loop"] };
+}
+
+/** @param {number} retryMs @returns {Contender<Subject, Context>} */
+function redlockUniversal(retryMs) {
+  return retrying("redlock-universal", retryMs, async (context) => {
+    const { createLock, IoredisAdapter } = await import("redlock-universal");
+    const adapter = new IoredisAdapter(connection(context));
+    return {
+      request: async (name, run) => {
+        const options = { adapter, key: name, ttl: ttlMs, retryAttempts: 100_000, retryDelay: retryMs };
+        const lock = createLock({ ...options, performance: "lean" });
+        const handle = await lock.acquire();
+        await run();
+        await lock.release(handle);
+      },
+    };
+  });
+}
+
+/** @param {number} retryMs @returns {Contender<Subject, Context>} */
+function ioredisLock(retryMs) {
+  return retrying("ioredis-lock", retryMs, async (context) => {
+    const { createLock } = await import("@microfleet/ioredis-lock");
+    const client = connection(context);
+    return {
+      request: async (name, run) => {
+        const lock = createLock(client, { timeout: ttlMs, retries: 1_000_000, delay: retryMs, jitter: 1 });
+        await lock.acquire(name);
+        await run();
+        await lock.release();
+      },
+    };
+  });
 }
 
 /** redis-semaphore: its own retry setting, or as fast as it may. @param {string} retry @returns {Contender<Subject, Context>} */
@@ -474,7 +521,9 @@ async function wireCounter(job) {
 /** Commands that a contender has sent so far. Those inside of scripts are counted by the server, too, but not here. */
 async function wireCommands(/** @type {Job} */ job) {
   const stats = await ask(contextOf(job).port, "info", "commandstats");
-  const plain = /^(set-nx|blpop|redis-semaphore)/.test(job.contender) ? "set|blpop|rpush|" : "";
+  const plain = /^(set-nx|blpop|redis-semaphore|verrou|redlock-universal|ioredis-lock)/.test(job.contender)
+    ? "set|blpop|rpush|"
+    : "";
   const counted = new RegExp(`^cmdstat_(?:${plain}eval|evalsha|wait):calls=(\\d+)`, "gm");
   return [...stats.matchAll(counted)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
@@ -500,29 +549,54 @@ async function measureRenewals({ hold }, _budget, job) {
   };
 }
 
-/** Microseconds per hand-over at the head of a queue this long. @param {Subject} subject @param {number} waiters @param {Budget} budget */
-async function handOverMicros({ request }, waiters, { measureMs }) {
+/** So many hand-overs come first, whatever is measured: the code is compiled alike. */
+const warmHandOvers = 500;
+const shortQueue = 10;
+
+/** Microseconds per hand-over from one client to another at the head of a queue this long. @param {Subject} subject @param {number} waiters @param {Budget} budget */
+async function handOverMicros(subject, waiters, { measureMs }) {
+  for (let done = 0; done < warmHandOvers; done += shortQueue)
+    await drainOnce(subject, shortQueue, measureMs);
+  let [drainMs, handOvers] = [0, 0];
+  while (handOvers < warmHandOvers) {
+    const drained = await drainOnce(subject, waiters, measureMs);
+    drainMs += drained.elapsedMs;
+    handOvers += drained.handOvers;
+  }
+  return (drainMs * 1000) / handOvers;
+}
+
+let queues = 0;
+
+/** Fills a queue and drains it, for so long at most. @param {Subject} subject @param {number} waiters @param {number} mostMs */
+async function drainOnce({ request, inTurn = request }, waiters, mostMs) {
+  const name = `queue:${queues++}`;
   /** @type {number[]} */
   const entered = [];
   let leave = () => {};
-  const holder = request("queue", () => new Promise((resolve) => (leave = () => resolve(undefined))));
-  await pause(50);
-  const queueUp = async (/** @type {() => Promise<void>} */ section) => {
-    for (let index = 0; index < waiters; index++) {
-      request("queue", section).catch(() => {});
-      if (index % 200 === 199) await pause(10);
-    }
-    await pause(500);
-    leave();
-  };
-  await new Promise((resolve) => {
+  const held = new Promise((resolve) => {
+    void inTurn(name, () => {
+      resolve(undefined);
+      return new Promise((left) => (leave = () => left(undefined)));
+    });
+  });
+  await held;
+  const elapsedMs = () => (entered.at(-1) ?? 0) - (entered[0] ?? 0);
+  const drained = new Promise((resolve) => {
     const section = async () => {
       entered.push(performance.now());
-      const elapsedMs = (entered.at(-1) ?? 0) - (entered[0] ?? 0);
-      if (entered.length === waiters || elapsedMs > measureMs) resolve(undefined);
+      if (entered.length === waiters || elapsedMs() > mostMs) resolve(undefined);
     };
-    void queueUp(section);
+    void (async () => {
+      for (let index = 0; index < waiters; index++) {
+        inTurn(name, section).catch(() => {});
+        if (index % 200 === 199) await pause(10);
+      }
+      // What was asked last stands in line by then.
+      await pause(Math.min(500, 5 * waiters));
+      leave();
+    })();
   });
-  await holder;
-  return (((entered.at(-1) ?? 0) - (entered[0] ?? 0)) * 1000) / (entered.length - 1);
+  await drained;
+  return { elapsedMs: elapsedMs(), handOvers: entered.length - 1 };
 }
