@@ -15,6 +15,8 @@ interface Shard {
   /** Whether somebody has waited since the last round. */
   used: boolean;
   ear: Ear | null;
+  /** Whether it was listened to by a connection that was given up: until the server notices, that one may still be told. */
+  lost: boolean;
   /** Resolves when it listens; rejects when it cannot. */
   stands: Promise<void>;
   /** By when the server must have answered; Infinity once it has. */
@@ -90,6 +92,7 @@ export class Shards {
       waiting: 1,
       used: true,
       ear: null,
+      lost: false,
       stands: Promise.resolve(),
       dueAt: Number.POSITIVE_INFINITY,
     };
@@ -132,11 +135,17 @@ export class Shards {
     shard.dueAt = this.#clock.now() + this.#deadlineMs;
     shard.stands = ear.listening.subscribeSharded(shard.channel);
     shard.stands.then(
-      () => {
-        if (shard.ear === ear) shard.dueAt = Number.POSITIVE_INFINITY;
-      },
+      () => this.#stands(shard, ear),
       (error: unknown) => this.#lost(ear, error),
     );
+  }
+
+  /** What the one before was told meanwhile is looked for. */
+  #stands(shard: Shard, ear: Ear): void {
+    if (shard.ear !== ear) return;
+    shard.dueAt = Number.POSITIVE_INFINITY;
+    if (shard.lost) this.#onLost(new Set([shard.slot]));
+    shard.lost = false;
   }
 
   #earFor(slot: number): Ear {
@@ -159,6 +168,7 @@ export class Shards {
     const slots = new Set<number>();
     for (const shard of ear.shards) {
       shard.ear = null;
+      shard.lost = true;
       shard.dueAt = Number.POSITIVE_INFINITY;
       slots.add(shard.slot);
     }
