@@ -9,8 +9,14 @@ import { Failure, main } from "./lib/run.mjs";
 
 const usage = `npm run soak -- [--for 20m] [--seed N] [--only redis,etcd]`;
 
-/** By how much memory may differ between the second quarter of a run and its last, beyond which it counts as growing. */
-const growth = { factor: 1.25, bytes: 16 * 2 ** 20 };
+/** By how much the heap of a client may differ between the second quarter of its life and the last, in bytes. */
+const allowance = 6 * 2 ** 20;
+
+/** How long a client has to live for its memory to say something: clients are killed, and in a long soak none lives for most of it. */
+const longLifeMs = 600_000;
+
+/** How many times a client has to be measured, so that a quarter is more than one. */
+const leastMeasured = 8;
 
 await main(async () => {
   const { forMs, seed, only } = readArguments();
@@ -88,31 +94,41 @@ async function soak(name, forMs, seed, signal) {
     );
     // A short soak has no time for each fault, which is no fault of the store.
     if (judgement.result.verdict === "unknown" && forMs >= 600_000) problems.push(...judgement.result.doubts);
-    for (const [proc, measured] of samples)
-      problems.push(...memoryProblems(`${name} ${proc}`, measured, forMs));
-    return problems;
+    return [...problems, ...memoryProblems(name, samples, Math.min(forMs / 2, longLifeMs))];
   } finally {
     await cluster.stop();
   }
 }
 
 /**
- * Looks at a client that lived for most of the time.
+ * Looks at the clients that lived for long enough.
  *
- * @param {string} who
- * @param {readonly import("../dist/verify/live/fleet.js").Measured[]} measured
- * @param {number} forMs
+ * @param {string} name
+ * @param {ReadonlyMap<string, readonly import("../dist/verify/live/fleet.js").Measured[]>} samples
+ * @param {number} lifeMs
  */
-function memoryProblems(who, measured, forMs) {
-  const lived = (measured.at(-1)?.atMs ?? 0) - (measured[0]?.atMs ?? 0);
-  if (lived < 0.6 * forMs) return [];
-  const quarter = Math.floor(measured.length / 4);
-  const heapOf = (/** @type {typeof measured} */ part) => median(part.map(({ heap }) => heap));
-  const [early, late] = [heapOf(measured.slice(quarter, 2 * quarter)), heapOf(measured.slice(3 * quarter))];
-  const mebibytes = (/** @type {number} */ bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-  console.log(`${who}: heap ${mebibytes(early)} in the second quarter, ${mebibytes(late)} in the last`);
-  if (late < early * growth.factor || late - early < growth.bytes) return [];
-  return [`${who}: the heap grew from ${mebibytes(early)} to ${mebibytes(late)}`];
+function memoryProblems(name, samples, lifeMs) {
+  const problems = [];
+  let seen = 0;
+  for (const [proc, measured] of samples) {
+    const livedMs = (measured.at(-1)?.atMs ?? 0) - (measured[0]?.atMs ?? 0);
+    if (livedMs < lifeMs || measured.length < leastMeasured) continue;
+    seen += 1;
+    const quarter = Math.floor(measured.length / 4);
+    const heapOf = (/** @type {typeof measured} */ part) => median(part.map(({ heap }) => heap));
+    const [early, late] = [heapOf(measured.slice(quarter, 2 * quarter)), heapOf(measured.slice(3 * quarter))];
+    const seenHeap = `${name} ${proc}: heap ${mebibytes(early)} in the second quarter, ${mebibytes(late)} in the last`;
+    console.log(seenHeap);
+    if (late - early > allowance) problems.push(`${seenHeap}: more than ${mebibytes(allowance)} more`);
+  }
+  if (seen > 0) return problems;
+  const life = Math.round(lifeMs / 1_000);
+  return [`${name}: memory was not measured, since no client lived for ${life} s: try another --seed`];
+}
+
+/** @param {number} bytes */
+function mebibytes(bytes) {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }
 
 /** @param {number[]} values */

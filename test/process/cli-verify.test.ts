@@ -56,7 +56,7 @@ it("heals, ends all processes and takes everything away at Ctrl-C", async () => 
     },
   );
   // Somebody is stopped by now, for seconds to come.
-  await running.until(/ 1 faults/);
+  await running.until(/ 1 fault /);
   running.type("\u0003");
   const { code } = await running.ended;
   expect(code).toBe(130);
@@ -110,6 +110,35 @@ it("leaves nothing of a cluster of which one server does not start", async () =>
   await running.deserted;
   expect(readdirSync(temporary)).toEqual([]);
 }, 60_000);
+
+it.each([
+  ["redis", "cc", "clock-jump", "install a C compiler"],
+  ["etcd", "ip", "partition", "run it as root"],
+])(
+  "says of %s without %s why there is no %s, and what to do",
+  async (cluster, program, fault, advice) => {
+    const programs = join(rig.folder, "programs");
+    mkdirSync(programs);
+    writeFileSync(join(programs, program), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const env = { PATH: `${programs}:${process.env["PATH"]}` };
+    const words = ["verify", "--cluster", cluster, "--for", "1s", "--clients", "2", "--json"];
+    const { code, stdout, stderr } = await rig.run([...words, "--faults", fault], env);
+    expect(stderr).toContain(`${fault} cannot be had here: `);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      faults: {},
+      impossible: { [fault]: expect.stringContaining(advice) },
+    });
+  },
+  60_000,
+);
+
+it("says that the faults of servers need servers of its own", async () => {
+  const { code, stderr } = await rig.run(["verify", "--faults", "pause,server-kill"]);
+  expect(code).toBe(64);
+  expect(stderr).toContain('"server-kill" is a fault of servers');
+  expect(stderr).toContain("--cluster");
+});
 
 it("refuses what makes no sense", async () => {
   writeFileSync(rig.file, "");

@@ -18,7 +18,7 @@ it("ends soon at Ctrl-C while one of its servers is dead, and leaves nothing", a
     ["-qefc", `exec ${rig.line([...words, "--faults", "server-kill"])}`, "/dev/null"],
     { TERM: "xterm", SHELL: "/bin/sh", TMPDIR: temporary },
   );
-  await running.until(/ 1 faults/);
+  await running.until(/ 1 fault /);
   const typedAt = performance.now();
   running.type("\u0003");
   const { code } = await running.ended;

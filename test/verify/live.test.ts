@@ -262,7 +262,7 @@ describe("the nemesis", () => {
     const told: string[] = [];
     let strike: () => void = () => {};
     const fault: ServerFault = {
-      kind: "slow",
+      kind: "server-pause",
       is: null,
       strike: () =>
         new Promise((resolve) => {
@@ -271,7 +271,7 @@ describe("the nemesis", () => {
         }),
     };
     const nemesis = new Nemesis(new History(), new Fleet("memory:", "", noTask), [fault]);
-    const planned = { kind: "slow", atMs: 0, forMs: 60_000, pick: 0 };
+    const planned = { kind: "server-pause", atMs: 0, forMs: 60_000, pick: 0 };
     const running = nemesis.run([planned, { ...planned, atMs: 1 }], () => false);
     await expect.poll(() => told).toEqual(["struck"]);
     const healing = nemesis.heal();

@@ -15,5 +15,9 @@ export function progressText({ phase, elapsedMs, totalMs, grants, faults }: Prog
   const done = Math.min(1, phase === "starting" ? 0 : elapsedMs / totalMs);
   const width = 20;
   const bar = "█".repeat(Math.round(done * width)).padEnd(width, "░");
-  return `${bar} ${human(Math.min(elapsedMs, totalMs))} of ${human(totalMs)}  ${grants} grants, ${faults} faults  ${words[phase]}`;
+  return `${bar} ${human(Math.min(elapsedMs, totalMs))} of ${human(totalMs)}  ${counted(grants, "grant")}, ${counted(faults, "fault")}  ${words[phase]}`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -8,7 +8,7 @@ import { makeFolders } from "../../core/folders.ts";
 import { type Cluster, clusters } from "../../verify/clusters/index.ts";
 import { type ClusterName, clusterNames } from "../../verify/clusters/names.ts";
 import { formatHistory } from "../../verify/history-text.ts";
-import { clientFaults } from "../../verify/live/plan.ts";
+import { clientFaults, serverFaults } from "../../verify/live/plan.ts";
 import type { Verified } from "../../verify/live/verified.ts";
 import { verifyStore } from "../../verify/live/verify.ts";
 import { renderReport } from "../../verify/report.ts";
@@ -121,11 +121,14 @@ async function verifyUrl(
   const { output } = call;
   const servers = cluster?.faults ?? [];
   const faults = asked.faults ?? [...clientFaults, ...(cluster?.usual ?? [])];
-  const known = [...clientFaults, ...servers.map(({ kind }) => kind)];
-  const unknown = faults.find((fault) => !known.some((each) => each === fault));
-  if (unknown !== undefined) {
-    throw invalid(`there is no fault ${JSON.stringify(unknown)} here; there is ${known.join(", ")}`);
-  }
+  const impossible = cluster?.impossible ?? new Map<string, string>();
+  const known: readonly string[] = [
+    ...clientFaults,
+    ...servers.map(({ kind }) => kind),
+    ...impossible.keys(),
+  ];
+  const unknown = faults.find((fault) => !known.includes(fault));
+  if (unknown !== undefined) throw noSuchFault(unknown, known, cluster);
   const { forMs, ttlMs, clients, seed } = asked;
   const verified = await verifyStore({
     url,
@@ -135,6 +138,7 @@ async function verifyUrl(
     seed,
     faults,
     servers,
+    impossible,
     ownStore: cluster !== null,
     signal,
     onProgress: (progress) => output.progress(progressText(progress)),
@@ -144,6 +148,14 @@ async function verifyUrl(
   const files = await writeFiles(asked, store, verified);
   tellVerified(output, { ...asked, store, files, verified });
   return outcomeOf(store, verified, asked);
+}
+
+function noSuchFault(fault: string, known: readonly string[], cluster: Cluster | null): Error {
+  const named = JSON.stringify(fault);
+  if (cluster === null && serverFaults.some((each) => each === fault)) {
+    return invalid(`${named} is a fault of servers, and a store of yours is not broken: give --cluster`);
+  }
+  return invalid(`there is no fault ${named} here; there is ${known.join(", ")}`);
 }
 
 async function writeFiles(asked: Asked, store: string, verified: Verified): Promise<readonly string[]> {

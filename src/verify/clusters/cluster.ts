@@ -1,6 +1,7 @@
 /** What a throwaway cluster is, and the faults that all servers have in common: they stand still, they die, their clock jumps. */
 import type { Fault } from "../../core/backend.ts";
 import type { ServerFault } from "../live/nemesis.ts";
+import type { ServerFaultKind } from "../live/plan.ts";
 import type { ClockShim } from "../servers/clock-shim.ts";
 import type { ServerProcess } from "../servers/server-process.ts";
 
@@ -9,6 +10,8 @@ export interface Cluster {
   /** Where clients find it, whatever happens to its servers. */
   readonly url: string;
   readonly faults: readonly ServerFault[];
+  /** Faults that it would have if this machine could make them, and what to do about that. */
+  readonly impossible: ReadonlyMap<ServerFaultKind, string>;
   /** The kinds that are brought if nobody says which. */
   readonly usual: readonly string[];
   /** What it runs, for people. */
@@ -71,8 +74,22 @@ export function serverEmpty(
 /** By how much a clock jumps: longer than any ttl. */
 const jumpMs = 60_000;
 
+const noClock =
+  process.platform === "linux"
+    ? "what changes the clock of one server has to be compiled: install a C compiler, such as gcc"
+    : "the clock of one server can be changed on Linux only";
+
+/** The clocks of servers, as far as they could be made, as faults of a cluster. */
+export function clockFaults(
+  clocks: readonly (readonly [name: string, clock: ClockShim | null])[],
+): Pick<Cluster, "faults" | "impossible"> {
+  const made = clocks.flatMap(([name, clock]) => (clock === null ? [] : [[name, clock] as const]));
+  if (made.length === 0) return { faults: [], impossible: new Map([["clock-jump", noClock]]) };
+  return { faults: [clockJump(made)], impossible: new Map() };
+}
+
 /** The wall clock of a server jumps forward, and stays there. */
-export function clockJump(clocks: readonly (readonly [name: string, clock: ClockShim])[]): ServerFault {
+function clockJump(clocks: readonly (readonly [name: string, clock: ClockShim])[]): ServerFault {
   const ahead = new Map<ClockShim, number>();
   return {
     kind: "clock-jump",

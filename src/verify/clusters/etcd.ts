@@ -11,13 +11,12 @@ export async function etcdCluster(): Promise<Cluster> {
   const version = (await versionOf("etcd", ["--version"])).replace("etcd Version:", "etcd");
   if (!(await canMakeNamespaces())) {
     const nodes = await startEtcd(3);
-    return clusterOf(nodes, version, [], async () => {
+    return clusterOf(nodes, version, null, async () => {
       await Promise.all(nodes.map((node) => node.remove()));
     });
   }
   const split = await SplitCluster.start();
-  const partitions = [partition(split), leaderPartition(split)];
-  return clusterOf(split.nodes, version, partitions, () => split.remove());
+  return clusterOf(split.nodes, version, split, () => split.remove());
 }
 
 /** Who follows is cut off from the others: every promise holds. */
@@ -67,19 +66,31 @@ async function leaderOf({ nodes }: SplitCluster): Promise<EtcdNode> {
   }
 }
 
+const noNamespaces =
+  "a server is cut off by a network namespace of its own: run it as root (CAP_NET_ADMIN and CAP_SYS_ADMIN), on Linux with ip installed";
+
 function clusterOf(
   nodes: readonly EtcdNode[],
   version: string,
-  more: readonly ServerFault[],
+  split: SplitCluster | null,
   stop: () => Promise<void>,
 ): Cluster {
+  const partitions = split === null ? [] : [partition(split), leaderPartition(split)];
   const servers = nodes.map((node, index) => [`etcd ${index + 1}`, node] as const);
   return {
     url: `etcd://${nodes.map(({ endpoint }) => endpoint.replace("http://", "")).join(",")}`,
     version,
-    faults: [serverPause(servers), serverKill(servers), ...more],
+    faults: [serverPause(servers), serverKill(servers), ...partitions],
+    impossible: new Map(
+      split === null
+        ? [
+            ["partition", noNamespaces],
+            ["leader-partition", noNamespaces],
+          ]
+        : [],
+    ),
     // A leader that was out of touch ends leases that are alive: not among the usual ones, since nothing is promised then.
-    usual: ["server-kill", ...more.filter(({ is }) => is === null).map(({ kind }) => kind)],
+    usual: ["server-kill", ...partitions.filter(({ is }) => is === null).map(({ kind }) => kind)],
     stop,
   };
 }

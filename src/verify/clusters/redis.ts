@@ -7,7 +7,7 @@ import { ClockShim } from "../servers/clock-shim.ts";
 import { versionOf } from "../servers/programs.ts";
 import { ask, inStep, quickReplication, replicated, type RedisServer, startRedis } from "../servers/redis.ts";
 import { TcpProxy } from "../servers/tcp-proxy.ts";
-import { clockJump, type Cluster, serverEmpty, serverKill, serverPause } from "./cluster.ts";
+import { clockFaults, type Cluster, serverEmpty, serverKill, serverPause } from "./cluster.ts";
 
 /** What makes a server keep all that it has confirmed. */
 export const durableRedis: readonly string[] = ["--appendonly", "yes", "--appendfsync", "always"];
@@ -27,15 +27,12 @@ export async function redisCluster(): Promise<Cluster> {
   const shim = await ClockShim.build();
   const one = await startRedis({ args: durableRedis, env: { ...process.env, ...shim?.env } });
   const servers = [["redis", one.server]] as const;
+  const clock = clockFaults([["redis", shim]]);
   return {
     url: `redis://127.0.0.1:${one.port}`,
     version: await version(),
-    faults: [
-      serverPause(servers),
-      serverKill(servers),
-      serverEmpty(servers, emptyRedis),
-      ...(shim === null ? [] : [clockJump([["redis", shim]])]),
-    ],
+    faults: [serverPause(servers), serverKill(servers), serverEmpty(servers, emptyRedis), ...clock.faults],
+    impossible: clock.impossible,
     usual: ["server-pause", "server-kill"],
     stop: async () => {
       await one.server.remove();
@@ -145,6 +142,7 @@ export async function redisFailover(): Promise<Cluster> {
     url: `redis://127.0.0.1:${pair.front.port}`,
     version: await version(),
     faults: [promote],
+    impossible: new Map(),
     usual: ["promote"],
     stop: () => pair.stop(),
   };
@@ -160,9 +158,7 @@ export async function redlockCluster(): Promise<Cluster> {
     shims.map((shim) => startRedis({ args: durableRedis, env: { ...process.env, ...shim?.env } })),
   );
   const servers = nodes.map(({ server }, index) => [`redis ${index + 1}`, server] as const);
-  const clocks = shims.flatMap((shim, index) =>
-    shim === null ? [] : [[`redis ${index + 1}`, shim] as const],
-  );
+  const clock = clockFaults(shims.map((shim, index) => [`redis ${index + 1}`, shim] as const));
   return {
     url: `redlock://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
     version: await version(),
@@ -171,8 +167,9 @@ export async function redlockCluster(): Promise<Cluster> {
       serverPause(servers, null),
       serverKill(servers),
       serverEmpty(servers, emptyRedis),
-      ...(clocks.length === 0 ? [] : [clockJump(clocks)]),
+      ...clock.faults,
     ],
+    impossible: clock.impossible,
     usual: ["server-pause", "server-kill"],
     stop: async () => {
       await Promise.all(nodes.map(({ server }) => server.remove()));

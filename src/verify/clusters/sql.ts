@@ -8,7 +8,7 @@ import {
   startPostgres,
 } from "../servers/postgres.ts";
 import { locate, versionOf } from "../servers/programs.ts";
-import { clockJump, type Cluster, serverKill, serverPause } from "./cluster.ts";
+import { clockFaults, type Cluster, serverKill, serverPause } from "./cluster.ts";
 
 /** A PostgreSQL. */
 export async function postgresCluster(): Promise<Cluster> {
@@ -35,14 +35,12 @@ async function database(
   const shim = await ClockShim.build();
   const { server, url } = await start(shim === null ? {} : { env: shim.env });
   const servers = [[name, server]] as const;
+  const clock = clockFaults([[name, shim]]);
   return {
     url,
     version,
-    faults: [
-      serverPause(servers),
-      serverKill(servers),
-      ...(shim === null ? [] : [clockJump([[name, shim]])]),
-    ],
+    faults: [serverPause(servers), serverKill(servers), ...clock.faults],
+    impossible: clock.impossible,
     usual: ["server-pause", "server-kill"],
     stop: async () => {
       await server.remove();

@@ -42,6 +42,7 @@ export async function zookeeperCluster(): Promise<Cluster> {
     url: `zookeeper://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
     version: `ZooKeeper ${/version: ([\d.]+)/.exec(answer)?.[1] ?? "?"}`,
     faults: [serverPause(servers), serverKill(servers), partition],
+    impossible: new Map(),
     usual: ["server-pause", "server-kill", "partition"],
     stop: async () => {
       await Promise.all(nodes.map((node) => node.remove()));

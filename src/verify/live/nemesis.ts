@@ -3,14 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault } from "../../core/backend.ts";
 import type { Recording } from "./history-file.ts";
 import { endsWithin, type Fleet, type LiveClient } from "./fleet.ts";
-import type { PlannedFault } from "./plan.ts";
+import type { PlannedFault, ServerFaultKind } from "./plan.ts";
 
 /** Ends a fault. */
 export type Heal = () => Promise<void>;
 
 /** A fault of a server. */
 export interface ServerFault {
-  readonly kind: string;
+  readonly kind: ServerFaultKind;
   /** What it is by the words of the traits; null where every store survives it. */
   readonly is: Fault | null;
   /** Brings it. Gives whom it hit and how to end it; no end where it has no length. */

@@ -33,6 +33,27 @@ export const networkFaults: readonly ClientFault[] = [
   "replay",
 ];
 
+/** Faults of servers. A cluster has some of them; what each does is left to it. */
+export const serverFaults = [
+  /** A server stands still, with its connections open. */
+  "server-pause",
+  /** A server is killed, and comes back with its data. */
+  "server-kill",
+  /** A server is killed, and comes back without its data. */
+  "server-empty",
+  /** The wall clock of a server jumps forward. */
+  "clock-jump",
+  /** A replica that lags behind takes the place of its primary. */
+  "promote",
+  /** One server is cut off from the others. */
+  "partition",
+  /** The server that leads is cut off from the others. */
+  "leader-partition",
+] as const;
+
+/** A fault of a server. */
+export type ServerFaultKind = (typeof serverFaults)[number];
+
 /** One fault that is to come. */
 export interface PlannedFault {
   readonly kind: string;

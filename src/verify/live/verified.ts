@@ -16,6 +16,8 @@ export interface VerifyOptions {
   readonly ttlMs: number;
   /** Faults of servers that may be asked for in `faults`. */
   readonly servers?: readonly ServerFault[];
+  /** Faults of servers that may be asked for and cannot be had on this machine, and why. */
+  readonly impossible?: ReadonlyMap<string, string>;
   /** Whether nobody else uses the store: then names are used, too, that others might have. @default false */
   readonly ownStore?: boolean;
   /** From the start of one fault to the start of the next; by the ttl if not given. */

@@ -34,13 +34,15 @@ export async function verifyStore(options: VerifyOptions): Promise<Verified> {
   }
 }
 
-/** Which faults cannot be had with a store, and why. */
-function impossibleFaults(url: string, faults: readonly string[]): ReadonlyMap<string, string> {
+/** Which of the faults that were asked for cannot be had, with this store or on this machine, and why. */
+function impossibleFaults({ url, faults, impossible }: VerifyOptions): ReadonlyMap<string, string> {
   const { closed, noReplay } = findWay(url);
   const found = new Map<string, string>();
   for (const fault of faults) {
-    const why = fault === "replay" ? noReplay : networkFaults.some((each) => each === fault) ? closed : null;
-    if (why !== null) found.set(fault, why);
+    const inTheWay =
+      fault === "replay" ? noReplay : networkFaults.some((each) => each === fault) ? closed : null;
+    const why = inTheWay ?? impossible?.get(fault);
+    if (why !== undefined) found.set(fault, why);
   }
   return found;
 }
@@ -76,7 +78,7 @@ class Run {
     demand(this.#backend.name, this.#backend.traits, { scope: "machine" });
     // A store that cannot be reached is not worth a run.
     await this.#unlessAborted(sweep(this.#backend, this.#prefix, false));
-    const impossible = impossibleFaults(options.url, options.faults);
+    const impossible = impossibleFaults(options);
     const possible = options.faults.filter((fault) => !impossible.has(fault));
     const fleet = await this.#start();
     const nemesis = new Nemesis(this.#history, fleet, options.servers ?? []);

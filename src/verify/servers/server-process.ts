@@ -83,7 +83,11 @@ const running = new Set<ChildProcess>();
 
 /** Ends all servers at once and removes all folders: what is cut short, or fails half-way, leaves nothing behind. */
 export function endAll(): void {
-  for (const child of running) child.kill("SIGKILL");
+  for (const child of running) {
+    const workers = workersOf(child);
+    child.kill("SIGKILL");
+    tell(workers, "SIGCONT");
+  }
   for (const folder of folders) {
     try {
       rmSync(folder, removal);
@@ -183,13 +187,20 @@ export class ServerProcess {
     return () => failure;
   }
 
-  /** It stands still, with its connections open, until `resume`. */
+  /** It stands still, with its connections open, until `resume`: also the processes that it has started, which may serve them. */
   pause(): void {
-    this.#child?.kill("SIGSTOP");
+    this.#tellAll("SIGSTOP");
   }
 
   resume(): void {
-    this.#child?.kill("SIGCONT");
+    this.#tellAll("SIGCONT");
+  }
+
+  #tellAll(signal: NodeJS.Signals): void {
+    if (this.#child === null) return;
+    // First the one that starts the others: whoever stands still starts none that would be missed.
+    this.#child.kill(signal);
+    tell(workersOf(this.#child), signal);
   }
 
   /** Ends it at once, as a power cut of its process would. */
@@ -219,6 +230,7 @@ export class ServerProcess {
       child.once("exit", () => resolve());
       child.kill(signal);
     });
+    tell(workers, "SIGCONT");
     await haveEnded(workers);
   }
 
@@ -237,6 +249,17 @@ const afterlifeMs = 10_000;
 /** The processes that a server has started. Linux only: elsewhere none are known. */
 function workersOf({ pid }: ChildProcess): readonly string[] {
   return (read(`/proc/${pid}/task/${pid}/children`) ?? "").split(" ").filter((worker) => worker !== "");
+}
+
+/** Sends a signal to each. Those who stand still have to go on before they can notice that their server has ended. */
+function tell(workers: readonly string[], signal: NodeJS.Signals): void {
+  for (const worker of workers) {
+    try {
+      process.kill(Number(worker), signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
 }
 
 /** Waits until they have noticed that their server has ended, and ended: PostgreSQL does not start again before. */
