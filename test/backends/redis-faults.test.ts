@@ -568,8 +568,7 @@ describe("connect", () => {
   );
 
   it("refuses a setting of health that there is not", () => {
-    const health: unknown = "maybe";
-    const options = { url: "redis://127.0.0.1", health } as unknown as Parameters<typeof redisBackend>[0];
+    const options = JSON.parse('{ "url": "redis://127.0.0.1", "health": "maybe" }');
     expect(() => redisBackend(options)).toThrow(/health is warn, refuse or ignore/);
     expect(() => redisBackend({ url: "redis://127.0.0.1?health=maybe" })).toThrow(/health is warn/);
   });

@@ -121,7 +121,7 @@ describe("sharded channels", () => {
     await clock.advance(500);
     expect(link.open()).toEqual(["b: listen 9000, listen 2", "a: listen 1"]);
     // And once more when they are heard again: a server that has not noticed yet tells the connection that has ended.
-    expect(lost.slice(1).toSorted()).toEqual([[1], [2]]);
+    expect(new Set(lost.slice(1).flat())).toEqual(new Set([1, 2]));
     await clock.advance(5_000);
     expect(lost.length).toBe(3);
   });

@@ -161,7 +161,11 @@ async function withTwo({ load }: Stage, tell: (one: Backend, two: Backend) => Pr
   const one = await load.open();
   try {
     const two = await load.open();
-    await tell(one, two).finally(() => two.close());
+    try {
+      await tell(one, two);
+    } finally {
+      await two.close();
+    }
   } finally {
     await one.close();
   }
