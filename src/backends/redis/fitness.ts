@@ -9,7 +9,7 @@ export type Health = "warn" | "refuse" | "ignore";
 /** The setting, checked. */
 export function healthOf(given: unknown, backend: string): Health {
   if (given === "warn" || given === "refuse" || given === "ignore") return given;
-  throw invalid("health is warn, refuse or ignore", { backend });
+  throw invalid("the option health is warn, refuse or ignore", { backend });
 }
 
 /** A backend that can say when its server answers, and what it is like. */
