@@ -85,7 +85,7 @@ export async function connect(
   options?: ConnectOptions,
 ): Promise<LockManager> {
   const backend = typeof store === "string" ? await load(store) : store;
-  if (typeof backend?.append !== "function") throw invalid(`give a URL or a backend, not ${typeName(store)}`);
+  if (!isBackend(backend)) throw notABackend(store);
   try {
     const given: ConnectOptions = asObject(options ?? {});
     refuseOthers(given, [...managerOptionNames, "require"]);
@@ -97,6 +97,17 @@ export async function connect(
     await backend.close();
     throw error;
   }
+}
+
+/** Clients of Redis have a function of that name, too. */
+function isBackend(store: Backend | null): boolean {
+  return typeof store?.append === "function" && typeof store.traits === "object";
+}
+
+function notABackend(store: unknown): TypeError {
+  const given = `give a URL or a backend, not ${typeName(store)}`;
+  const todo = "a client of a store goes to the factory of its backend, such as redisBackend({ client })";
+  return invalid(typeof store === "object" && store !== null ? `${given}; ${todo}` : given);
 }
 
 /** Opens the backend that a URL names, and waits until it answers. Warns of what is not as it should be only if it is told to. */

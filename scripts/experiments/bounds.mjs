@@ -1,7 +1,7 @@
 /** How sure a count is: the 95 % upper bound of its rate, and both as text. */
 
 /** The 95 % upper bound for a rate of which k were seen in n: exact for a binomial, 1 - 0.05^(1/n) for none. */
-function upperBound(/** @type {number} */ k, /** @type {number} */ n) {
+export function upperBound(/** @type {number} */ k, /** @type {number} */ n) {
   if (n === 0) return 1;
   if (k >= n) return 1;
   let [low, high] = [k / n, 1];

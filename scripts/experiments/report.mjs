@@ -98,7 +98,7 @@ Clients are processes of their own; the resources that they write to are, too, a
 refuses a token below the highest that it has seen; the unfenced one takes everything. A **double grant** is an overlap of two validity
 intervals, found by [the checker](verify.md); a library that does not say until when it believes counts as believing until it says otherwise. A **stale write** is one that is accepted after a later holder has written. A **false reject** is a
 write that the fence refuses although its holder is inside its validity. Behind each count stands the 95 % upper bound of the rate:
-"0 (< 1.5 %)" does not say never. Where a library has no tokens, the harness numbers its grants, so that stale writes can be counted, and the fenced
+"0 (< 1.5 %)" does not say never; in the plots a thin line leads up to it. Where a library has no tokens, the harness numbers its grants, so that stale writes can be counted, and the fenced
 resource is left out. Raw histories are kept in \`.cache/experiments\`; their checksums are below. What a store cannot promise is shown
 here, not hidden; what it can is in [the guarantees](guarantees.md).`;
 
@@ -167,8 +167,6 @@ const earlier =
 
 /** @param {string} id @param {readonly Row[]} rows */
 async function plotOf(id, rows) {
-  if (!rows.some(({ staleUnfenced, doubleGrants }) => (staleUnfenced ?? 0) + (doubleGrants ?? 0) > 0))
-    return "";
   const name = `${id}.svg`;
   await writeFile(join(folder, name), drawBars(rows));
   return `![${id}: share of rounds](evidence/${name})\n\n`;

@@ -173,12 +173,8 @@ export class Stage {
     if (result.verdict === "unknown") throw new Error(`${file}: ${result.doubts.join(" ")}`);
     const broken = (/** @type {string} */ id) =>
       result.violations.filter(({ invariant }) => invariant === id).length;
-    const text = formatHistory(events);
-    const folder = join(cache, "experiments");
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, `${file}.jsonl`), text);
+    const sha256 = await keepHistory(file, formatHistory(events));
     const { fenced, unfenced } = tallyWrites(events);
-    const sha256 = createHash("sha256").update(text).digest("hex");
     // A resource that nobody wrote to says nothing.
     const without = unfenced.accepted === 0 ? {} : { staleUnfenced: unfenced.staleAccepted };
     const { staleAccepted: staleFenced, refused, falseRejects } = fenced;
@@ -188,6 +184,14 @@ export class Stage {
       lost: { fenced: fenced.lost, unfenced: unfenced.lost },
     };
   }
+}
+
+/** Keeps a raw history, and gives its checksum. @param {string} file its name @param {string} text */
+export async function keepHistory(file, text) {
+  const folder = join(cache, "experiments");
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, `${file}.jsonl`), text);
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /**

@@ -2,8 +2,10 @@
 import { Client } from "pg";
 import { connect } from "../../dist/connect.js";
 import { startPostgres } from "../../dist/verify/servers/postgres.js";
+import { keepHistory } from "./stage.mjs";
 
 /** @typedef {import("./report.mjs").Row} Row */
+/** @typedef {{ sequence: bigint, row: bigint, holdfast: bigint }} Given the last number of each kind */
 
 /**
  * f: a bare sequence, a committed row, and the tokens of our own locks, over a crash.
@@ -13,7 +15,8 @@ import { startPostgres } from "../../dist/verify/servers/postgres.js";
  */
 export async function f({ rounds }) {
   const { server, url } = await startPostgres({ durable: true });
-  const back = { sequence: 0, row: 0, holdfast: 0 };
+  /** @type {{ before: Given, after: Given }[]} */
+  const history = [];
   try {
     const locks = await connect(url);
     await (await locks.acquire("f")).release();
@@ -23,27 +26,24 @@ export async function f({ rounds }) {
       // What pg_ctl calls immediate: no checkpoint, and what was not written is gone.
       await server.stop("SIGQUIT");
       await server.start();
-      const after = await goOn(url, round);
-      if (after.sequence <= before.sequence) back.sequence += 1;
-      if (after.row <= before.row) back.row += 1;
-      if (after.holdfast <= before.holdfast) back.holdfast += 1;
+      history.push({ before, after: await goOn(url, round) });
       if (process.stderr.isTTY) process.stderr.write(`\r${round + 1} of ${rounds} rounds `);
     }
   } finally {
     if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
     await server.remove();
   }
-  const rowOf = (/** @type {string} */ label, /** @type {number} */ tokensBack) => ({
-    label,
-    rounds,
-    ttlMs: 0,
-    tokensBack,
-    extra: {},
-  });
+  const rowOf = async (/** @type {string} */ label, /** @type {keyof Given} */ which) => {
+    const given = history.map(({ before, after }) => ({ before: before[which], after: after[which] }));
+    const lines = given.map(({ before, after }) => `{"before":"${before}","after":"${after}"}\n`);
+    const sha256 = await keepHistory(`f-${which}`, lines.join(""));
+    const tokensBack = given.filter(({ before, after }) => after <= before).length;
+    return { label, rounds, ttlMs: 0, tokensBack, sha256, extra: {} };
+  };
   return [
-    rowOf("a bare sequence, after a call that was rolled back", back.sequence),
-    rowOf("a row that is counted up and committed", back.row),
-    rowOf("holdfast on PostgreSQL", back.holdfast),
+    await rowOf("a bare sequence, after a call that was rolled back", "sequence"),
+    await rowOf("a row that is counted up and committed", "row"),
+    await rowOf("holdfast on PostgreSQL", "holdfast"),
   ];
 }
 

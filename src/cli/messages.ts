@@ -55,10 +55,15 @@ export const messages = {
     text: "the store <store> cannot be used: <reason>",
     hint: "choose another with --store or HOLDFAST_STORE",
   },
+  "address-refused": {
+    exit: "usage",
+    text: "the address of the store is not allowed: <reason>",
+    hint: "docs/backends has a page for each store, with its URLs and their options",
+  },
   "store-unavailable": {
     exit: "unavailable",
     text: "the store <store> does not do its work: <reason>",
-    hint: "does it run, is the address right, may you use it? holdfast doctor looks at it",
+    hint: "does it run, is the address right, may you use it? <next>",
   },
   bug: {
     exit: "bug",

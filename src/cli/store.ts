@@ -1,7 +1,7 @@
 /** The store that a call speaks to: from its options to a backend, and from what went wrong to a message. */
 import { openBackend } from "../connect.ts";
 import { type Backend, type Browsable, isBrowsable } from "../core/backend.ts";
-import { LockError } from "../core/errors.ts";
+import { hasCode, LockError } from "../core/errors.ts";
 import { demand } from "../core/traits.ts";
 import type { Call } from "./command.ts";
 import { Failure } from "./messages.ts";
@@ -46,7 +46,17 @@ export async function openShared(call: Call): Promise<Backend> {
 
 /** Opens the store of a call, whatever it promises. */
 export async function openStore(call: Call): Promise<Backend> {
-  return openBackend(storeUrl(call.given.value("store"), call.env) ?? "sqlite:");
+  return opening(() => openBackend(storeUrl(call.given.value("store"), call.env) ?? "sqlite:"));
+}
+
+/** Does work of which only the address of a store can be refused. */
+export async function opening<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!hasCode(error, "LOCK_INVALID")) throw error;
+    throw new Failure("address-refused", { reason: reasonOf(error) });
+  }
 }
 
 /** A backend that can name its queues, or a Failure. */
@@ -81,12 +91,17 @@ function failureOf(call: Call, error: unknown): unknown {
       return new Failure("store-unsupported", { store, reason });
     case "LOCK_UNAVAILABLE":
     case "LOCK_OUTCOME_UNKNOWN":
-      return new Failure("store-unavailable", { store, reason });
+      return new Failure("store-unavailable", { store, reason, next: nextAfter(command) });
     case "LOCK_TIMEOUT":
       return new Failure("busy", { reason, name: error.lock ?? "" });
     default:
       return error;
   }
+}
+
+/** Where to look when a store does not do its work. */
+function nextAfter(command: string): string {
+  return command === "doctor" ? "its own log may say more" : "holdfast doctor looks at it";
 }
 
 /** What an error says, with what its cause adds. */

@@ -142,6 +142,8 @@ export type Answer<T> = Promise<T> | T;
 /** A store of queues, as seen by one client. */
 export interface Backend {
   readonly name: string;
+  /** Optional: where the store is, for messages: host and port for example, never a user or a password. */
+  readonly place?: string | undefined;
   readonly traits: Traits;
 
   /**

@@ -213,9 +213,15 @@ export class Claim implements Due<Claim> {
       this.wait.tries = 0;
     }
     if (snapshot === null) return this.refused();
-    this.seq = snapshot.self.seq;
+    this.takePlace(snapshot.self.seq);
     this.believe(sentAt, snapshot.self.expiresInMs);
     this.decide(snapshot);
+  }
+
+  /** Another place in the queue is renewed by other words. */
+  private takePlace(seq: bigint): void {
+    if (seq !== this.seq) this.asked = null;
+    this.seq = seq;
   }
 
   private failed(question: number, error: unknown): void {
@@ -402,14 +408,13 @@ export class Claim implements Due<Claim> {
 
   /** What the store is asked to renew: the same object for as long as our place in the queue is the same. */
   get renewal(): Renewal {
-    const { queue, id, seq, asked } = this;
-    if (asked?.seq === seq) return asked;
-    return (this.asked = { queue, id, seq, ttlMs: this.wish.ttlMs });
+    const { queue, id, seq } = this;
+    return (this.asked ??= { queue, id, seq, ttlMs: this.wish.ttlMs });
   }
 
   /** Whether a renewal is that of our place in the queue. */
   asks(renewal: Renewal | undefined): boolean {
-    return this.asked === renewal && renewal?.seq === this.seq;
+    return this.asked === renewal;
   }
 
   /** When the keeper has to attend to it next. */

@@ -7,6 +7,7 @@ import { type Clock, type Random, systemClock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import { Keeper } from "./keeper.ts";
 import { Lock } from "./lock.ts";
+import { storeText } from "./report.ts";
 import { type Callback, Run } from "./section.ts";
 import type { Client, Turn, Wish } from "./wish.ts";
 
@@ -116,9 +117,9 @@ export class LockClient implements Client {
 
   #orAborted(wish: Wish, error: unknown): unknown {
     if (!wish.signal?.aborted || error !== wish.signal.reason) return error;
-    const { name: backend } = this.backend;
-    const message = `lock ${JSON.stringify(wish.name)} on ${backend}: the caller's signal ended the wait`;
-    return new LockError("LOCK_ABORTED", message, { lock: wish.name, backend, cause: error });
+    const shown = `lock ${JSON.stringify(wish.name)} on ${storeText(this.backend)}`;
+    const details = { lock: wish.name, backend: this.backend.name, cause: error };
+    return new LockError("LOCK_ABORTED", `${shown}: the caller's signal ended the wait`, details);
   }
 
   /** Throws LOCK_CLOSED once close was called. */

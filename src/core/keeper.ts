@@ -169,7 +169,7 @@ export class Keeper {
       if (wantsRenewal) due.push(claim);
     }
     this.#attended = [];
-    this.#renew(due.filter((claim) => claim.alive));
+    this.#renew(due);
   }
 
   /** Asks the store about an entry that it says was evicted. */
@@ -197,7 +197,10 @@ export class Keeper {
     }
   }
 
-  async #renewBatch(claims: readonly Claim[]): Promise<void> {
+  async #renewBatch(due: readonly Claim[]): Promise<void> {
+    // One that is due may have been ended by what another one told.
+    const claims = due.filter((claim) => claim.alive);
+    if (claims.length === 0) return;
     const sentAt = this.#clock.now();
     const renewals = claims.map((claim) => claim.renewal);
     let answers: readonly Renewed[];

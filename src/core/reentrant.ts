@@ -8,6 +8,7 @@ import type { LockClient } from "./client.ts";
 import type { Clock } from "./clock.ts";
 import { LockError } from "./errors.ts";
 import type { Lock } from "./lock.ts";
+import { storeText } from "./report.ts";
 import type { Callback } from "./section.ts";
 import type { Wish } from "./wish.ts";
 
@@ -106,7 +107,7 @@ export async function nestedIn(
 ): Promise<unknown> {
   const { lock } = outer;
   const details = { lock: wish.name, backend: backend.name };
-  const shown = `lock ${JSON.stringify(wish.name)} on ${backend.name}`;
+  const shown = `lock ${JSON.stringify(wish.name)} on ${storeText(backend)}`;
   if (wish.mode === "exclusive" && lock.mode === "shared") {
     const message = `${shown}: it is held shared here; waiting for it exclusively inside would wait for itself`;
     throw new LockError("LOCK_UNSUPPORTED", message, details);

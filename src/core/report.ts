@@ -4,6 +4,17 @@ import { channels, type LockEvent, type LossCause } from "./channels.ts";
 import { showMs } from "./duration.ts";
 import { LockError, type LockErrorCode } from "./errors.ts";
 
+/** A store, as far as messages name it. */
+interface Store {
+  readonly name: string;
+  readonly place?: string | undefined;
+}
+
+/** A store by its name, and where it is if it says so. */
+export function storeText({ name, place }: Store): string {
+  return place === undefined ? name : `${name} at ${place}`;
+}
+
 /** What a report says about whom. */
 export interface Subject {
   readonly id: string;
@@ -11,7 +22,7 @@ export interface Subject {
   readonly wish: { readonly name: string; readonly mode: "exclusive" | "shared" };
   readonly client: {
     readonly clock: { recent(): number };
-    readonly backend: { readonly name: string };
+    readonly backend: Store;
     readonly owner: { readonly client: string };
   };
 }
@@ -68,8 +79,9 @@ export function detailsOf({ wish, client }: Subject): { lock: string; backend: s
 
 /** An error about a claim: says which lock, on which store, and what. */
 export function errorOf(subject: Subject, code: LockErrorCode, text: string): LockError {
-  const { lock, backend } = detailsOf(subject);
-  return new LockError(code, `lock ${JSON.stringify(lock)} on ${backend}: ${text}`, { lock, backend });
+  const details = detailsOf(subject);
+  const shown = `lock ${JSON.stringify(details.lock)} on ${storeText(subject.client.backend)}`;
+  return new LockError(code, `${shown}: ${text}`, details);
 }
 
 /** The caller's patience has ended: is it held, or is the store broken? */

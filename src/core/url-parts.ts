@@ -42,6 +42,14 @@ export function readUrl(store: string, url: string, base?: string): URL {
   }
 }
 
+/** Where a URL leads to, for messages: host, port and database; undefined if it names no host. */
+export function placeOfUrl(url: string | undefined): string | undefined {
+  if (url === undefined || !URL.canParse(url)) return undefined;
+  const { host, pathname, search, hash } = new URL(url);
+  // With an @ behind it, it is part of a password that somebody forgot to escape.
+  return host === "" || (pathname + search + hash).includes("@") ? undefined : host + pathname;
+}
+
 /** Text as it was before it was escaped; the message does not show it, since it may be a password. */
 export function unescaped(store: string, what: string, text: string): string {
   try {

@@ -43,6 +43,7 @@ const sweepMs = 60_000;
 /** One client of queues in the tables of a SQL database. */
 export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   readonly name: string;
+  readonly place: string | undefined;
   readonly #database: Database;
   /** Where the database tells this client that one of its entries may hold or was evicted. */
   readonly #channel: string = `holdfast_${randomBytes(9).toString("hex")}`;
@@ -65,8 +66,9 @@ export class SqlBackend implements Backend, Browsable, Examinable, Migratable {
   #closing: Promise<void> | null = null;
 
   /** @internal Made by the factories of the backends. */
-  constructor(database: Database, deadlineMs: number) {
+  constructor(database: Database, deadlineMs: number, place: string | undefined) {
     this.name = database.name;
+    this.place = place;
     this.#database = database;
     this.#front = new Lane(database, deadlineMs);
     this.#back = new Lane(database, deadlineMs);

@@ -6,16 +6,14 @@ import { connect } from "../../src/connect.ts";
 import type { LockManager } from "../../src/core/manager.ts";
 import { EndedWithLease } from "../helpers/etcd-ended.ts";
 import { keys, leases } from "../helpers/etcd-store.ts";
-import { canMakeNamespaces, SplitCluster } from "../../src/verify/servers/etcd-split.ts";
 import { isByStaleLeader, leaderOf } from "../helpers/etcd.ts";
+import { splitWays } from "../helpers/etcd-split.ts";
 import { expectValid, now, Recorded } from "../helpers/recorded.ts";
 
-const possible = await canMakeNamespaces();
-
-it.skipIf(!possible)(
-  `a client on the minority side loses its lock before another holds it (needs root and network namespaces)`,
-  async () => {
-    const cluster = await SplitCluster.start();
+it.each(splitWays)(
+  "a client on the minority side loses its lock before another holds it (cut off by %s)",
+  async (_way, start) => {
+    const cluster = await start();
     const managers: LockManager[] = [];
     try {
       const open = async (endpoints: readonly string[]): Promise<LockManager> => {

@@ -178,4 +178,27 @@ describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (
     expect(failures.length, failures.slice(0, 20).join("\n")).toBeLessThan(10);
     expect(await cluster.keysWith(prefix)).toEqual([]);
   }, 120_000);
+
+  it("waits for the end of a move that leaves neither server all the keys that a call names", async () => {
+    const prefix = `between-${library}:`;
+    const slot = slotOf(`${prefix}{alone}`);
+    const url = `${cluster.url}?client=${library}`;
+    const locks = new LockManager(redisBackend({ url, prefix, deadlineMs: 5_000 }));
+    try {
+      const answers: Promise<string>[] = [];
+      // Of a queue of one there is one key.
+      await locks.request("alone", { ttl: "10s" }, async () => {
+        const from = await cluster.ownerOf(slot);
+        await cluster.moveSlot(slot, from, (from + 1) % 3, async () => {
+          answers.push(locks.request("alone", async () => "first"));
+          answers.push(locks.request("alone", async () => "second"));
+          await sleep(500);
+        });
+      });
+      expect(await Promise.all(answers)).toEqual(["first", "second"]);
+      expect(await cluster.keysWith(prefix)).toEqual([]);
+    } finally {
+      await locks.close();
+    }
+  }, 60_000);
 });

@@ -171,6 +171,7 @@ describe("a URL", () => {
     "redis://h?timeout=1",
     "redis://h:secret:1",
     "redis://user:%secret@h",
+    "redis://user:pass@secret@h",
     "redis+sentinel://h/%",
   ])("that is wrong is refused without showing it: %s", (url) => {
     expect(() => readRedisUrl(url)).toThrow(TypeError);
@@ -203,6 +204,14 @@ describe("the server's clock", () => {
         },
       ),
     );
+  });
+
+  it("does not take an answer that took long for a step of the clock", () => {
+    const clock = new ServerClock();
+    // It was read when the answer was sent, at the end of these two seconds.
+    expect(clock.learn(10_000, 0, 2_000)).toBe(0);
+    expect(clock.learn(10_100, 2_100, 2_100)).toBe(0);
+    expect(clock.learn(7_200, 2_200, 2_200)).toBeCloseTo(-3_000, 0);
   });
 
   it("is followed over a step forward and back", () => {

@@ -1,15 +1,21 @@
 /** The Redis backend on a primary with a replica, watched by a Sentinel. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis-5";
+import { createSentinel } from "redis";
+import { createSentinel as createSentinel5 } from "redis-5";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ask, startSentinel } from "../../scripts/lib/redis-servers.mjs";
 import { redisBackend } from "../../src/backends/redis/index.ts";
+import { connect } from "../../src/connect.ts";
 import { LockManager } from "../../src/core/manager.ts";
 import { backendContract } from "../../src/testing/index.ts";
-import { byUrl, connected, contractStore } from "../helpers/redis.ts";
+import { byUrl, connected, contractStore, type Opened, safeIoredis } from "../helpers/redis.ts";
+
+type Watched = Awaited<ReturnType<typeof startSentinel>>;
 
 const runner = { describe, it };
-let watched: Awaited<ReturnType<typeof startSentinel>>;
+let watched: Watched;
 let looker: Redis;
 let url: string;
 
@@ -37,18 +43,53 @@ for (const library of ["ioredis", "redis"] as const) {
   });
 }
 
-describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) => {
+function urlOf({ name, sentinels }: Watched, library: string): string {
+  const address = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
+  return `redis+sentinel://${address}/${name}?client=${library}`;
+}
+
+interface Following {
+  readonly sentinels: { host: string; port: number }[];
+  readonly name: string;
+  readonly socketTimeout?: number;
+  readonly connectTimeout?: number;
+}
+
+/** Clients of the caller's own that follow a primary. */
+const handedIn = {
+  "ioredis 6": (options: Following) => new Redis({ ...safeIoredis, ...options }),
+  "ioredis 5": (options: Following) => new Redis5({ ...safeIoredis, ...options }),
+};
+
+function handIn(library: keyof typeof handedIn, waits: Partial<Following> = {}): (pair: Watched) => Opened {
+  return ({ name, sentinels }) => {
+    const hosts = sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
+    const client = handedIn[library]({ ...waits, sentinels: hosts, name });
+    client.on("error", () => {});
+    const backend = redisBackend({ client, deadlineMs: 8_000 });
+    return { backend, close: async () => client.disconnect() };
+  };
+}
+
+function openUrl(library: string): (pair: Watched) => Opened {
+  return (pair) => {
+    const backend = redisBackend({ url: urlOf(pair, library), deadlineMs: 8_000 });
+    return { backend, close: () => backend.close() };
+  };
+}
+
+const followers = {
+  ioredis: openUrl("ioredis"),
+  redis: openUrl("redis"),
+  "ioredis 6 handed in": handIn("ioredis 6"),
+  "ioredis 5 handed in": handIn("ioredis 5"),
+};
+
+describe.each(Object.entries(followers))("a fail-over, with %s", (_, open) => {
   it("is followed: waits go on, nobody holds twice, and tokens grow", async () => {
     const pair = await startSentinel();
-    const address = pair.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
-    const open = (): LockManager =>
-      new LockManager(
-        redisBackend({
-          url: `redis+sentinel://${address}/${pair.name}?client=${library}`,
-          deadlineMs: 8_000,
-        }),
-      );
-    const managers = [open(), open()];
+    const opened = [open(pair), open(pair)];
+    const managers = opened.map(({ backend }) => new LockManager(backend));
     const tokens: bigint[] = [];
     let inside = 0;
     let wrong = 0;
@@ -90,6 +131,7 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
       over.abort();
       await Promise.all(loops);
       await Promise.all(managers.map((locks) => locks.close()));
+      await Promise.all(opened.map(({ close }) => close()));
       await Promise.all([...pair.sentinels, ...pair.servers].map(({ server }) => server.remove()));
     }
     expect(wrong).toBe(0);
@@ -98,34 +140,32 @@ describe.each(["ioredis", "redis"] as const)("a fail-over, with %s", (library) =
   }, 90_000);
 });
 
-describe.each(["ioredis", "redis"] as const)("servers that stand still, with %s", (library) => {
-  async function startPair(sentinels: number): Promise<Awaited<ReturnType<typeof startSentinel>>> {
-    const pair = await startSentinel({ sentinels });
-    onTestFinished(async () => {
-      const all = [...pair.sentinels, ...pair.servers];
-      await Promise.all(all.map(({ server }) => server.remove()));
-    });
-    return pair;
-  }
+async function startPair(sentinels: number): Promise<Watched> {
+  const pair = await startSentinel({ sentinels });
+  onTestFinished(async () => {
+    const all = [...pair.sentinels, ...pair.servers];
+    await Promise.all(all.map(({ server }) => server.remove()));
+  });
+  return pair;
+}
 
-  function locksOf(pair: Awaited<ReturnType<typeof startSentinel>>): LockManager {
-    const address = pair.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
-    const at = `redis+sentinel://${address}/${pair.name}?client=${library}`;
-    const locks = new LockManager(redisBackend({ url: at, deadlineMs: 3_000 }));
+/** Asks again and again, as a caller would. */
+async function acquired(locks: LockManager, withinMs: number): Promise<void> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return void (await (await locks.acquire("a")).release());
+    } catch (error) {
+      if (performance.now() > end) throw error;
+    }
+  }
+}
+
+describe.each(["ioredis", "redis"] as const)("servers that stand still, with %s", (library) => {
+  function locksOf(pair: Watched): LockManager {
+    const locks = new LockManager(redisBackend({ url: urlOf(pair, library), deadlineMs: 3_000 }));
     onTestFinished(() => locks.close());
     return locks;
-  }
-
-  /** Asks again and again, as a caller would. */
-  async function acquired(locks: LockManager, withinMs: number): Promise<void> {
-    const end = performance.now() + withinMs;
-    for (;;) {
-      try {
-        return void (await (await locks.acquire("a")).release());
-      } catch (error) {
-        if (performance.now() > end) throw error;
-      }
-    }
   }
 
   it("one of the Sentinels: the next one is asked", async () => {
@@ -152,4 +192,50 @@ describe.each(["ioredis", "redis"] as const)("servers that stand still, with %s"
     await acquired(locks, 40_000);
     expect(await ask(pair.servers[1]?.port ?? 0, "role")).toMatch(/^master/);
   }, 90_000);
+});
+
+describe.each(["ioredis 6", "ioredis 5"] as const)(
+  "a primary that stands still, with %s handed in",
+  (library) => {
+    it("is left by a client that has a socketTimeout", async () => {
+      const pair = await startPair(1);
+      const { backend, close } = handIn(library, { socketTimeout: 1_000, connectTimeout: 1_000 })(pair);
+      const locks = new LockManager(backend);
+      onTestFinished(async () => {
+        await locks.close();
+        await close();
+      });
+      await acquired(locks, 10_000);
+      pair.servers[0]?.server.pause();
+      await acquired(locks, 40_000);
+      expect(await ask(pair.servers[1]?.port ?? 0, "role")).toMatch(/^master/);
+    }, 90_000);
+  },
+);
+
+interface Roots {
+  readonly name: string;
+  readonly sentinelRootNodes: { host: string; port: number }[];
+}
+
+describe.each([
+  ["6", (options: Roots): unknown => createSentinel(options)],
+  ["5", (options: Roots): unknown => createSentinel5(options)],
+])("a client made by createSentinel of node-redis %s", (_, create) => {
+  it("is refused, with what to give instead", async () => {
+    const sentinelRootNodes = watched.sentinels.map(({ port }) => ({ host: "127.0.0.1", port }));
+    const client = create({ name: watched.name, sentinelRootNodes });
+    const untyped: (options: never) => unknown = redisBackend;
+    const refusal = { name: "TypeError", code: "LOCK_INVALID" };
+    const refused = async (): Promise<unknown> => Reflect.apply(untyped, null, [{ client }]);
+    await expect(refused()).rejects.toMatchObject({
+      ...refusal,
+      message: expect.stringMatching(/createSentinel .*give a redis\+sentinel:\/\/ url instead/),
+    });
+    const untypedConnect: (store: never) => Promise<unknown> = connect;
+    await expect(Reflect.apply(untypedConnect, null, [client])).rejects.toMatchObject({
+      ...refusal,
+      message: expect.stringContaining("redisBackend({ client })"),
+    });
+  });
 });

@@ -182,7 +182,7 @@ describe("the hub", () => {
     });
     const wait = (): void => {
       const since = hub.connection;
-      hub.asks();
+      hub.asks(self.id);
       hub.waits(1, self.id, self.seq, since);
       hub.answered();
       hub.watch(1, self, (fresh) => calls.push(fresh));
@@ -220,6 +220,21 @@ describe("the hub", () => {
     hub.watch(9_000, other, (fresh) => calls.push(fresh));
     await settle();
     expect(calls).toEqual([undefined, undefined]);
+  });
+
+  it("a message that comes before the answer of a look, which is older, is not lost", async () => {
+    const link = new HandCluster();
+    const { hub, calls, wait } = hubOn(link);
+    await settle();
+    wait();
+    hub.asks(self.id);
+    link.connections[1]?.listener.onMessage("e\x002", "p:client:x{aaaa}");
+    expect(calls).toHaveLength(1);
+    hub.waits(1, self.id, self.seq, hub.connection);
+    hub.answered();
+    hub.watch(1, self, (fresh) => calls.push(fresh));
+    expect(calls).toHaveLength(2);
+    expect(calls[1]?.ahead.count).toBe(0);
   });
 
   it("a message of either channel wakes", async () => {

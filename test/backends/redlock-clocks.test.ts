@@ -86,6 +86,8 @@ async function holdOn(name: string, held: number) {
   const others = fleet.lookers.slice(held);
   for (const looker of others) await looker.set(name, "somebody", "PX", 60_000, "NX");
   const lock = await first.acquire(name, { ttl: "30s", renew: false, wait: "10s" });
+  // A majority has answered: those who are slower have refused it by the time they have taken another.
+  await reachAll(first, `${name}-after`);
   for (const looker of others) await looker.del(name);
   expect(await countOf(name, held)).toBe(held);
   return lock;

@@ -208,6 +208,27 @@ describe("a client", () => {
     await lock.release();
   });
 
+  it("that looks while its session ends is answered by the next one", async () => {
+    const rig = await start(1);
+    const proxy = await FrameProxy.start(only(rig).port);
+    const backend = zookeeperBackend({ hosts: `127.0.0.1:${proxy.port}`, root: "/f", tickMs });
+    const looks = () => Promise.all([backend.list("a"), backend.remove("a", "nobody"), backend.queues("")]);
+    try {
+      expect(await looks()).toEqual([[], false, []]);
+      proxy.farewells = 1;
+      proxy.refuse = true;
+      proxy.resetAll();
+      await sleep(100);
+      const looking = looks();
+      proxy.refuse = false;
+      expect(await looking).toEqual([[], false, []]);
+      expect(proxy.farewells).toBeLessThan(1);
+    } finally {
+      await backend.close();
+      await proxy.close();
+    }
+  });
+
   it("that is paused past its session while it waits joins again when it wakes up, and is granted", async () => {
     const rig = await start(1);
     const backend = { hosts: rig.hosts, root: "/f", tickMs };

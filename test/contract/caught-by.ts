@@ -222,6 +222,7 @@ export const caughtBy: Readonly<Record<string, readonly string[]>> = {
     "a watcher is told when its target left before the watch stood",
     "a waiter for permits is told of room that was made before the watch stood",
   ],
+  "who was told once is told no more": ["a watcher is told when its target leaves while it looks"],
   "an eviction wakes nobody": [
     "a watcher is told when its target is evicted",
     "a release by force is told to the holder, and the next is granted",

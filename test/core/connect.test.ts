@@ -55,9 +55,15 @@ describe("connect", () => {
     },
   );
 
-  it.each([[null], [7], [{}], [{ append: true }], [[]]])("refuses what is neither: %o", async (store) => {
-    expect(await rejection(untypedConnect(store))).toMatchObject({ name: "TypeError", code: "LOCK_INVALID" });
-  });
+  it.each([[null], [7], [{}], [{ append: true }], [{ append: () => {} }], [[]]])(
+    "refuses what is neither: %o",
+    async (store) => {
+      expect(await rejection(untypedConnect(store))).toMatchObject({
+        name: "TypeError",
+        code: "LOCK_INVALID",
+      });
+    },
+  );
 
   it("refuses a store that lacks what is required, and closes it", async () => {
     const backend = new Controlled(memoryBackend());

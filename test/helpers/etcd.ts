@@ -23,7 +23,7 @@ export async function etcdctl(node: EtcdNode, ...args: readonly string[]): Promi
 }
 
 /** The node that leads now; waits until there is one. */
-export async function leaderOf(nodes: readonly EtcdNode[]): Promise<EtcdNode> {
+export async function leaderOf<Node extends Pick<EtcdNode, "metric">>(nodes: readonly Node[]): Promise<Node> {
   for (;;) {
     for (const node of nodes) {
       if ((await node.metric("etcd_server_is_leader").catch(() => 0)) === 1) return node;

@@ -13,6 +13,8 @@ export class FrameProxy {
   accepted = 0;
   /** New connections are reset. */
   refuse = false;
+  /** How many welcomes from now on say that the session is over, as those of servers do that have ended it. */
+  farewells = 0;
   /** How long after one message of the server the next is let through, in milliseconds. */
   gapMs = 0;
   readonly #clients = new Set<Socket>();
@@ -70,6 +72,8 @@ export class FrameProxy {
           if (this.endWhenMute) client.resetAndDestroy();
           continue;
         }
+        // Its length, in milliseconds, and its number.
+        if (isWelcome && this.farewells-- > 0) frame.fill(0, 4, 16);
         const length = Buffer.alloc(4);
         length.writeInt32BE(frame.length);
         const message = Buffer.concat([length, frame]);

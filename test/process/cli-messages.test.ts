@@ -93,6 +93,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   "grace-too-long": call("run", "x", "--kill-grace", "20s", "--", "true"),
   "force-missing": call("release", "x"),
   "yes-missing": call("release", "x", "--force"),
+  "address-refused": call("ls", "--store", "redis://127.0.0.1?foo=bar"),
   "store-unsupported": call("ls", "--store", "memory:"),
   "semaphore-meant": async () => {
     const locks = await connect(rig.store);

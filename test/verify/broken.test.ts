@@ -61,6 +61,7 @@ const found: Readonly<Record<string, readonly Invariant[]>> = {
   "wake-ups of those who wait for permits are lost": ["L1"],
   "only the first of several watchers is woken": ["L1"],
   "what has left before the watch stood is not reported": ["L1"],
+  "who was told once is told no more": ["L1"],
   "an eviction wakes nobody": ["L1"],
   "a wake-up says first, whoever is ahead": ["M1", "A1"],
   "a watch fires before the other has left, and says first": ["M1", "A1"],

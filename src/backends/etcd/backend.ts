@@ -48,12 +48,14 @@ export interface OwnershipGuard {
 /** One client of an etcd cluster. */
 export class EtcdBackend implements Backend, Browsable, Examinable {
   readonly name = "etcd";
+  readonly place: string;
   readonly traits: Traits = etcdTraits;
   readonly #store: EtcdStore;
   #closing: Promise<void> | null = null;
 
   /** @internal Made by etcdBackend. */
-  constructor(parts: StoreParts) {
+  constructor(parts: StoreParts, place: string) {
+    this.place = place;
     this.#store = new EtcdStore(parts);
   }
 

@@ -71,7 +71,8 @@ export function etcdBackend(options: EtcdOptions): EtcdBackend {
     checkStyle(options.names ?? said?.names ?? "escaped"),
   );
   const client = new EtcdClient({ endpoints, auth, tls, callMs, pingMs });
-  return new EtcdBackend({ client, layout, clock, patienceMs });
+  const place = endpoints.map((endpoint) => new URL(endpoint).host).join();
+  return new EtcdBackend({ client, layout, clock, patienceMs }, place);
 }
 
 function endpointOf(endpoint: string): string {

@@ -1,7 +1,7 @@
 /** The mysql backend: locks in the tables of a MySQL or MariaDB database, and tools for your own transactions. */
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
-import { readUrl, unescaped } from "../../core/url-parts.ts";
+import { placeOfUrl, readUrl, unescaped } from "../../core/url-parts.ts";
 import { SqlBackend } from "../../sql/backend.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { MysqlDatabase } from "./backend.ts";
@@ -52,7 +52,8 @@ export function mysqlBackend(options: MysqlOptions): SqlBackend {
   const { prefix = "holdfast_", migrate = true, deadline = "5s" } = options;
   const deadlineMs = durationMs(deadline, { option: "deadline", leastMs: 10 });
   checkIdentifier(prefix, "a prefix", 32);
-  return new SqlBackend(new MysqlDatabase(targetOf(options), prefix, deadlineMs, migrate), deadlineMs);
+  const database = new MysqlDatabase(targetOf(options), prefix, deadlineMs, migrate);
+  return new SqlBackend(database, deadlineMs, placeOfUrl(options.url));
 }
 
 function targetOf({ url, pool }: MysqlOptions): Target {

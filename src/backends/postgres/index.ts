@@ -1,7 +1,7 @@
 /** The postgres backend: locks in the tables of a PostgreSQL database, and tools for your own transactions. */
 import { type Duration, durationMs } from "../../core/duration.ts";
 import { invalid } from "../../core/errors.ts";
-import { readUrl } from "../../core/url-parts.ts";
+import { placeOfUrl, readUrl } from "../../core/url-parts.ts";
 import { SqlBackend } from "../../sql/backend.ts";
 import { checkIdentifier } from "../../sql/identifiers.ts";
 import { PostgresDatabase } from "./backend.ts";
@@ -53,7 +53,8 @@ export function postgresBackend(options: PostgresOptions): SqlBackend {
   const { schema = "holdfast", migrate = true, deadline = "5s" } = options;
   const deadlineMs = durationMs(deadline, { option: "deadline", leastMs: 10 });
   checkIdentifier(schema, "the name of a schema");
-  return new SqlBackend(new PostgresDatabase(targetOf(options), schema, deadlineMs, migrate), deadlineMs);
+  const database = new PostgresDatabase(targetOf(options), schema, deadlineMs, migrate);
+  return new SqlBackend(database, deadlineMs, placeOfUrl(options.url));
 }
 
 function targetOf({ url, pool }: PostgresOptions): Target {

@@ -67,6 +67,7 @@ export interface Settings {
 /** One client of the locks on a Redis server. */
 export class RedisBackend implements Backend, Browsable, Examinable, Admissible {
   readonly name = "redis";
+  readonly place: string | undefined;
   #traits: Traits;
   /** Not on a cluster: where calls may overtake each other, whoever asks within a section could find the one before still in the queue. */
   readonly handOver?: (queue: string, id: string, seq: bigint, heir: string) => Promise<boolean>;
@@ -89,8 +90,9 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
   #onEvicted: ((queue: string, id: string) => void) | null = null;
 
   /** @internal Made by redisBackend. */
-  constructor(link: Link, settings: Settings) {
+  constructor(link: Link, settings: Settings, place: string | undefined) {
     const { prefix, deadlineMs, confirmation, clock = systemClock } = settings;
+    this.place = place;
     this.#link = link;
     this.#settings = settings;
     this.#clock = clock;
@@ -153,7 +155,7 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
       this.#open();
       const call = appendCall(id, this.#mannerOf(entry));
       const taker = new Appending(keys, entry, this.#hub, this.#takeBack, resolve, reject);
-      this.#hub.asks();
+      this.#hub.asks(id);
       this.#outbox.add(keys, call, taker, this.#commonOf(entry.owner, keys.slot));
     });
   }
@@ -179,7 +181,7 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
     return new Promise((resolve) => {
       this.#open();
       const all = new Renewals(renewals, this.#outbox, this.#keys, this.#phrases, resolve);
-      all.send((id) => this.#hub.isWaiting(id));
+      all.send(this.#hub.isQuiet ? null : (id) => this.#hub.isWaiting(id));
     });
   }
 
@@ -195,11 +197,8 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
     this.#hub.forget(heir);
     return new Promise((resolve, reject) => {
       this.#open();
-      this.#outbox.addLater(
-        this.#keys.of(queue),
-        bequeathCall(id, seq, heir),
-        new Asking(isOne, resolve, reject),
-      );
+      const keys = this.#keys.of(queue);
+      this.#outbox.addLater(keys, bequeathCall(id, seq, heir), new Asking(keys, isOne, resolve, reject));
     });
   }
 
@@ -278,7 +277,7 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
   #ask<T>(keys: PlacedKeys, call: Call, read: (answer: unknown, nowUs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#open();
-      this.#outbox.add(keys, call, new Asking(read, resolve, reject));
+      this.#outbox.add(keys, call, new Asking(keys, read, resolve, reject));
     });
   }
 

@@ -49,6 +49,9 @@ export class Batch {
   sentAt = 0;
   listening = 0;
   over = false;
+  /** When it may be tried again, and what it was refused with before. */
+  notBefore = 0;
+  refusal: LockError | null = null;
   again = false;
 
   constructor(key: string, slot: number, dueAt: number, phrase: Phrase | null = null) {

@@ -1,5 +1,10 @@
 /** Errors of Redis and of its client libraries as LockErrors: what surely did not happen, and what may have. */
 import { LockError, type LockErrorCode } from "../../core/errors.ts";
+import { nameOfQueue } from "../../core/names.ts";
+import type { PlacedKeys } from "./keys.ts";
+import { property } from "./link.ts";
+
+const foreignKey = "somebody else uses keys with this prefix: give another prefix";
 
 /** Replies that say that a command was not executed: the first word, and what to do. */
 const refusals: Readonly<Record<string, string>> = {
@@ -17,15 +22,17 @@ const refusals: Readonly<Record<string, string>> = {
   CLUSTERDOWN: "the cluster does not serve all slots: look at CLUSTER INFO",
   MOVED: "the slot has moved and the client has not followed: look at the cluster's topology",
   ASK: "the slot is moving and the client has not followed: try again",
-  TRYAGAIN: "the slot is moving: try again",
+  TRYAGAIN: "the slot is moving, and each of two servers has some of the keys: try again when it has moved",
   CROSSSLOT: "keys of one lock came to different slots: a proxy that hashes differently is in between",
   NOREPLICAS: "the server has fewer replicas than min-replicas-to-write",
   MISCONF: "the server cannot save its data and refuses writes: look at its log",
   NOPROTO: "the server does not speak the client's protocol",
   SUBSCRIBER:
     "the client listens on channels and takes nothing else: give one of its own, such as client.duplicate()",
+  SERVER: "this server is not part of a cluster: use redis:// for it, or a client of one server",
+  NO_SENTINEL: "this server is no Sentinel: use redis:// for it, or give the address of a Sentinel",
   UNSENT: "the client has no connection: try again when it has",
-  WRONGTYPE: "somebody else uses keys with this prefix: give another prefix",
+  WRONGTYPE: foreignKey,
 };
 
 /** The first word of a refusal that a text is; null if it is none. What a client gave up following was refused, too. */
@@ -37,6 +44,8 @@ function refusalOf(text: string): string | null {
   if (text.includes("Script killed by user")) return "BUSY";
   if (/The user executing the script can't|has no permissions/.test(text)) return "NOPERM";
   if (/in subscriber mode|only \(P\|S\)SUBSCRIBE/.test(text)) return "SUBSCRIBER";
+  if (text.includes("cluster support disabled")) return "SERVER";
+  if (/unknown command '?sentinel/i.test(text)) return "NO_SENTINEL";
   return isUnsent(text) ? "UNSENT" : null;
 }
 
@@ -66,6 +75,19 @@ export function failureOf(text: string, cause?: unknown): LockError {
   return error("LOCK_OUTCOME_UNKNOWN", `the server failed: ${text}`, cause);
 }
 
+/** The failure of a call about one lock: says which key is somebody else's, where that is what is wrong. */
+export function failureAt({ name, queue }: PlacedKeys, failure: unknown): unknown {
+  if (!(failure instanceof LockError) || !failure.message.includes(foreignKey)) return failure;
+  const lock = nameOfQueue(name);
+  const keys = `somebody else uses the key ${queue}, or one that starts with it`;
+  const message = failure.message.replace(
+    foreignKey,
+    () => `lock ${JSON.stringify(lock)}: ${keys}: remove that key, or give another prefix`,
+  );
+  const cause = failure.cause === undefined ? {} : { cause: failure.cause };
+  return new LockError(failure.code, message, { lock, backend: "redis", ...cause });
+}
+
 /** What a library rejected a command with that had been sent. */
 export function sentFailure(cause: unknown): LockError {
   const text = textOf(cause);
@@ -76,6 +98,11 @@ export function sentFailure(cause: unknown): LockError {
 /** Whether the server does not have a script that was asked for by its digest. */
 export function isScriptMissing(cause: unknown): boolean {
   return textOf(cause).startsWith("NOSCRIPT");
+}
+
+/** Whether the slot of a command is moving, and each of two servers has some of the keys that the command names. */
+export function isMoving(cause: unknown): boolean {
+  return refusalOf(textOf(cause)) === "TRYAGAIN";
 }
 
 /** A command was not sent: there is no connection. */
@@ -112,7 +139,8 @@ function error(code: LockErrorCode, message: string, cause?: unknown): LockError
 }
 
 function failureText(cause: unknown): string {
-  const text = textOf(cause);
+  // A cluster of ioredis that found no node says only that; what the last one said comes with it.
+  const text = textOf(property(cause, "lastNodeError") ?? cause);
   const refusal = refusalOf(text);
   return refusal === null ? text : `${refusals[refusal]} (${text})`;
 }

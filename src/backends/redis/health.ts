@@ -44,8 +44,9 @@ export function version(info: Info): Finding {
 
 /** Whether it is a primary. */
 export function role(info: Info): Finding {
-  const seen = info.get("role") ?? "unknown";
-  if (seen === "master") return { level: "ok", about: "role", seen: "primary" };
+  const said = info.get("role") ?? "unknown";
+  if (said === "master") return { level: "ok", about: "role", seen: "primary" };
+  const seen = said === "slave" ? "replica" : said;
   const todo = "connect to the primary, or by redis+sentinel:// or redis+cluster://, which follow it";
   return { level: "problem", about: "role", seen, todo };
 }
@@ -94,7 +95,7 @@ function replication(info: Info, { confirmation }: Settings): Finding {
   const wanted = confirmation?.replicas ?? 0;
   const seen = replicas === 1 ? "1 replica" : `${replicas} replicas`;
   if (replicas < wanted) {
-    const todo = `fewer than the ${wanted} that must confirm: no lock will be granted`;
+    const todo = `attach more replicas, or ask for fewer with the option replicas: ${wanted} must confirm, so no lock will be granted`;
     return { level: "problem", about: "replication", seen, todo };
   }
   if (replicas === 0 || wanted > 0) return { level: "ok", about: "replication", seen };

@@ -22,6 +22,8 @@ interface Waiter {
   /** Since which connection it is surely told; 0 if it was sent while there was none. */
   readonly since: number;
   missed: Wake | null;
+  /** Whether it has been asked about again: the answer may be older than a message that comes before it. */
+  asked: boolean;
   /** The same list when the entry is asked about again. */
   readonly watches: Watch[];
 }
@@ -152,6 +154,7 @@ export class Hub {
       return;
     }
     this.forget(wake.id);
+    if (waiter.asked && this.#asking > 0) this.#early.set(wake.id, wake);
     for (const { self, onChange } of waiter.watches) onChange({ self, ahead: wake.ahead });
   }
 
@@ -171,9 +174,11 @@ export class Hub {
     this.#wakeAll(slots);
   }
 
-  /** An append is under way: it may be told before it is answered. */
-  asks(): void {
+  /** An append of this entry is under way: it may be told before it is answered. */
+  asks(id: string): void {
     this.#asking += 1;
+    const waiter = this.isQuiet ? undefined : this.#waiters.get(id);
+    if (waiter !== undefined) waiter.asked = true;
   }
 
   /** An append was answered. */
@@ -186,8 +191,8 @@ export class Hub {
   waits(slot: number, id: string, seq: bigint, since: number): void {
     const early = this.#early.get(id);
     const missed = early?.seq === seq ? early : null;
-    const watches = this.#waiters.get(id)?.watches ?? [];
-    this.#put(id, { slot, seq, since, missed, watches });
+    const { asked = false, watches = [] } = this.#waiters.get(id) ?? {};
+    this.#put(id, { slot, seq, since, missed, asked, watches });
   }
 
   #put(id: string, waiter: Waiter): void {
@@ -195,13 +200,19 @@ export class Hub {
     this.#waiters.set(id, waiter);
   }
 
-  /** Whether an entry of this client is known to wait behind others. */
+  /** Whether no entry of this client is known to wait behind others. */
+  get isQuiet(): boolean {
+    return this.#waiters.size === 0;
+  }
+
+  /** Whether this one is. */
   isWaiting(id: string): boolean {
-    return this.#waiters.size > 0 && this.#waiters.has(id);
+    return this.#waiters.has(id);
   }
 
   /** An entry has left its queue, or is about to. */
   forget(id: string): void {
+    if (this.#early.size > 0) this.#early.delete(id);
     const known = this.#waiters.get(id);
     if (known === undefined) return;
     this.#waiters.delete(id);
@@ -218,7 +229,8 @@ export class Hub {
       return () => {};
     }
     const sure = known?.seq === self.seq && known.since === this.#connection && known.since > 0;
-    const unsure = { slot, seq: self.seq, since: 0, missed: null, watches: known?.watches ?? [] };
+    const { asked = false, watches = [] } = known ?? {};
+    const unsure: Waiter = { slot, seq: self.seq, since: 0, missed: null, asked, watches };
     const waiter = sure ? known : unsure;
     if (!sure) this.#put(self.id, waiter);
     waiter.watches.push(watch);

@@ -7,6 +7,7 @@ import { isObject } from "./link.ts";
 import { checkNodeRedis, isNodeRedis, type NodeRedisClient, NodeRedisLink } from "./node-redis.ts";
 import { type Health, healthOf } from "./fitness.ts";
 import { linkTo } from "./open.ts";
+import { placeOfClient, placeOfUrl } from "./place.ts";
 import { readRedisUrl } from "./url.ts";
 
 export { RedisBackend, redisTraits } from "./backend.ts";
@@ -78,7 +79,7 @@ export function redisBackend(options: RedisOptions): RedisBackend {
   if (options.url !== undefined) {
     const address = readRedisUrl(options.url);
     const settings = settingsOf({ ...options, ...settingsIn(address.options) });
-    return new RedisBackend(linkTo(address, settings.deadlineMs), settings);
+    return new RedisBackend(linkTo(address, settings.deadlineMs), settings, placeOfUrl(address));
   }
   const { client } = options;
   if (!isObject(client))
@@ -86,13 +87,13 @@ export function redisBackend(options: RedisOptions): RedisBackend {
   const settings = settingsOf(options);
   if (isIoredis(client)) {
     checkIoredis(client);
-    return new RedisBackend(new IoredisLink(client, false), settings);
+    return new RedisBackend(new IoredisLink(client, false), settings, placeOfClient(client));
   }
   if (!isNodeRedis(client)) {
     throw invalid("the client is neither one of ioredis nor one of node-redis", { backend: "redis" });
   }
   checkNodeRedis(client);
-  return new RedisBackend(new NodeRedisLink(client, false), settings);
+  return new RedisBackend(new NodeRedisLink(client, false), settings, placeOfClient(client));
 }
 
 function settingsIn(options: ReadonlyMap<string, string>): RedisSettings {

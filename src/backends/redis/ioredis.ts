@@ -131,6 +131,7 @@ export class IoredisLink implements Link {
   #isLeaving = false;
   readonly #onClose = (): void => {
     this.#isLeaving = false;
+    rejectUnanswered(this.#client);
   };
   #onReady: (() => void) | null = null;
   #onDown: (() => void) | null = null;
@@ -295,6 +296,23 @@ function sendWritten(client: IoredisClient): SendWritten | null {
     command.toWritable = write;
     return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
   };
+}
+
+/**
+ * Rejects what was written here and not answered when the connection ended. The library drops it without a word where it may not send it
+ * again, unless the client was made with maxRetriesPerRequest: 0.
+ */
+function rejectUnanswered(client: IoredisClient): void {
+  const queue = property(client, "commandQueue");
+  const toArray = property(queue, "toArray");
+  const items: unknown = isFunction(toArray) ? Reflect.apply(toArray, queue, []) : [];
+  if (!Array.isArray(items)) return;
+  for (const item of items) {
+    const command = property(item, "command");
+    const reject = property(command, "reject");
+    if (isObject(command) && Object.hasOwn(command, "toWritable") && isFunction(reject))
+      Reflect.apply(reject, command, [new Error("Connection is closed.")]);
+  }
 }
 
 /** A command of the library, as far as it is made here. */

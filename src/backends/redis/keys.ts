@@ -12,8 +12,9 @@ export interface QueueKeys {
   readonly evicted: string;
 }
 
-/** The keys of a queue, and the slot that they are in: 0 but on a cluster. */
+/** The keys of a queue, its name, and the slot that they are in: 0 but on a cluster. */
 export interface PlacedKeys extends QueueKeys {
+  readonly name: string;
   readonly slot: number;
 }
 
@@ -49,7 +50,7 @@ export class KeyNames {
     let keys = this.#known.get(name);
     if (keys === undefined) {
       const own = keysOf(this.#prefix, name);
-      keys = { ...own, slot: this.#cluster ? slotOf(own.queue) : 0 };
+      keys = { ...own, name, slot: this.#cluster ? slotOf(own.queue) : 0 };
       if (this.#known.size >= mostNames) this.#known.clear();
       this.#known.set(name, keys);
     }

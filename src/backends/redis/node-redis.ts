@@ -117,7 +117,9 @@ export class NodeRedisLink implements Link {
   /** Whether it has been connected to all nodes of a cluster once, or has waited for that long enough. */
   #hasMet = false;
   readonly #onError = (error: unknown): void => {
-    this.lastError = error;
+    // A cluster that found no node says only that; what the last one said came before.
+    const isSum = property(error, "message") === "All the root nodes are unavailable";
+    if (!isSum || this.lastError === null) this.lastError = error;
   };
 
   constructor(client: NodeRedisClient, ours: boolean) {

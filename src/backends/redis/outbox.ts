@@ -8,6 +8,7 @@ import type { Call } from "./calls.ts";
 import {
   closed,
   failureOf,
+  isMoving,
   isScriptMissing,
   isUnsent,
   notAnswered,
@@ -30,6 +31,9 @@ const mostWork = 320;
 
 /** How often a cluster is asked where a slot is whose node takes nothing, in milliseconds. */
 const seekEveryMs = 250;
+
+/** After how long a call is tried again that names keys of a slot of which some have moved already, in milliseconds. */
+const movingMs = 50;
 
 /** How many calls may wait for a connection. */
 const mostWaiting = 250_000;
@@ -59,6 +63,8 @@ export class Outbox {
   #lonely = false;
   readonly #flush = (): void => this.flush();
   #held = true;
+  /** Until when calls of some slot are held back; 0 if none are. */
+  #movingUntil = 0;
   #closed = false;
   #timer: Timer | null = null;
   #seeking: Timer | null = null;
@@ -189,12 +195,30 @@ export class Outbox {
       const batches = this.#waiting;
       this.#waiting = [];
       this.#waitingCalls = 0;
+      const moving = this.#movingSlots(batches);
       for (const batch of batches) {
-        if (this.#link.canSend(batch.key)) this.#send(batch, false);
+        if (moving?.has(batch.slot) !== true && this.#link.canSend(batch.key)) this.#send(batch, false);
         else this.#keep(batch);
       }
     }
     for (const { dueAt } of this.#waiting) this.#wakeAt(dueAt);
+  }
+
+  /** The slots whose calls are held back until the first of them is tried again; null, as nearly always, if there is none. */
+  #movingSlots(batches: readonly Batch[]): ReadonlySet<number> | null {
+    if (this.#movingUntil === 0) return null;
+    const now = this.#clock.now();
+    if (now >= this.#movingUntil) this.#movingUntil = 0;
+    return new Set(batches.filter(({ notBefore }) => notBefore > now).map(({ slot }) => slot));
+  }
+
+  /** Keeps a batch until its slot may have moved, and with it, so that calls keep their order, those of that slot that come later. */
+  #keepWhileMoving(batch: Batch, error: unknown): void {
+    batch.refusal = sentFailure(error);
+    batch.notBefore = this.#movingUntil = this.#clock.now() + movingMs;
+    this.#keep(batch);
+    this.#wakeAt(batch.dueAt);
+    this.#clock.after(movingMs, this.#flush);
   }
 
   /** Keeps what cannot be sent now. */
@@ -312,6 +336,7 @@ export class Outbox {
       return this.#sendMissed();
     }
     this.#sendMissed();
+    if (isMoving(error) && !batch.over) return this.#keepWhileMoving(batch, error);
     // On a cluster, the connection to one node may end in between.
     if (isUnsent(error) && !batch.over) {
       this.#keep(batch);
@@ -368,7 +393,9 @@ export class Outbox {
     this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > readUpTo);
     this.#waitingCalls = this.#waiting.reduce((sum, { takers }) => sum + takers.length, 0);
     if (waited.length > 0 && !this.#link.isReady) this.#link.reconnect();
-    for (const batch of waited) batch.fail(notConnected(this.#deadlineMs, this.#link.lastError));
+    for (const batch of waited) {
+      batch.fail(batch.refusal ?? notConnected(this.#deadlineMs, this.#link.lastError));
+    }
     for (const batch of [...this.#sent, ...this.#missed]) {
       if (batch.dueAt > readUpTo) continue;
       this.#ended(batch);

@@ -18,6 +18,7 @@ export interface Phrase {
   /** Its first key, and the slot of all of them. */
   readonly key: string;
   readonly slot: number;
+  readonly ttlMs: number;
   readonly words: readonly string[];
   readonly kept: Kept;
 }
@@ -37,18 +38,26 @@ export class Phrases {
 
   /** Renews entries of one slot and one ttl, each of which is taken to be alone in its queue; one at least. */
   of(first: Renewal, renewals: readonly Renewal[]): Phrase {
-    const known = this.#known.get(first);
-    if (known !== undefined && isSame(known.renewals, renewals)) return known;
+    const known = this.known(renewals);
+    if (known !== null) return known;
     const phrase = this.#make(first, renewals);
     this.#known.set(first, phrase);
     return phrase;
   }
 
+  /** That which renews just these, if there is one. */
+  known(renewals: readonly Renewal[]): Phrase | null {
+    const [first] = renewals;
+    const known = first === undefined ? undefined : this.#known.get(first);
+    return known !== undefined && isSame(known.renewals, renewals) ? known : null;
+  }
+
   #make(first: Renewal, renewals: readonly Renewal[]): Known {
     const { queue: key, slot } = this.#keys.of(first.queue);
-    const { keys, call } = runOf(this.#keys, renewals, wholeMs(first.ttlMs));
+    const ttlMs = wholeMs(first.ttlMs);
+    const { keys, call } = runOf(this.#keys, renewals, ttlMs);
     const words = [digest, String(keys.length)].concat(keys, call.text);
-    return { key, slot, words, kept: { bytes: null }, renewals };
+    return { key, slot, ttlMs, words, kept: { bytes: null }, renewals };
   }
 }
 

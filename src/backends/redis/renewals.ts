@@ -15,6 +15,9 @@ import { wholeMs } from "./records.ts";
 /** How many entries a run has at most: nobody else waits for longer than a millisecond or so. */
 const longestRun = 500;
 
+/** The places of all in a run that is as long as can be. */
+const allPlaces: readonly number[] = Array.from({ length: longestRun }, (_, place) => place);
+
 /** From how many on a run travels by itself, in words that are kept; shorter ones travel with the other calls of their tick. */
 const keptFrom = 64;
 
@@ -46,14 +49,25 @@ export class Renewals {
     this.#left = renewals.length;
   }
 
-  /** Sends all of them; those that are known to wait behind others one by one. */
-  send(isWaiting: (id: string) => boolean): void {
+  /** Sends all of them; those that are known to wait behind others, if any does, one by one. */
+  send(isWaiting: ((id: string) => boolean) | null): void {
+    if (isWaiting === null && this.#sendAgain()) return;
     this.#renewals.forEach((renewal, place) => {
-      if (isWaiting(renewal.id)) this.ask(place);
+      if (isWaiting?.(renewal.id)) this.ask(place);
       else this.#join(renewal, place);
     });
     for (const run of this.#runs.values()) this.#sendRun(run);
     if (this.#left === 0) this.#resolve(this.#answers);
+  }
+
+  /** The same company as the last time, as for most who hold many locks: no need to look at each. */
+  #sendAgain(): boolean {
+    const known = this.#phrases.known(this.#renewals);
+    if (known === null) return false;
+    const { slot, ttlMs } = known;
+    const places = allPlaces.slice(0, this.#renewals.length);
+    this.#outbox.addPhrase(known, new Run(this, slot, ttlMs, places));
+    return true;
   }
 
   #join(renewal: Renewal, place: number): void {
@@ -87,6 +101,13 @@ export class Renewals {
     this.#outbox.add(this.#keys.of(queue), renewCall(id, seq, wholeMs(ttlMs)), taker);
   }
 
+  /** All at these places got the same answer. */
+  settleAll(places: readonly number[], answer: Renewed): void {
+    for (const place of places) this.#answers[place] = answer;
+    this.#left -= places.length;
+    if (this.#left === 0) this.#resolve(this.#answers);
+  }
+
   settle(place: number, answer: Renewed): void {
     this.#answers[place] = answer;
     this.#left -= 1;
@@ -101,22 +122,25 @@ class Run implements Taker {
   readonly #all: Renewals;
   readonly slot: number;
   readonly ttlMs: number;
+  /** Those that have joined; none if their words are known already. */
   readonly renewals: Renewal[] = [];
   /** Where each of them is among all. */
-  readonly places: number[] = [];
+  readonly places: number[];
 
-  constructor(all: Renewals, slot: number, ttlMs: number) {
+  constructor(all: Renewals, slot: number, ttlMs: number, places: number[] = []) {
     this.#all = all;
     this.slot = slot;
     this.ttlMs = ttlMs;
+    this.places = places;
   }
 
   /** The answer lists those, counted from 1, that were not found alone in their queues. */
   take(answer: unknown): void {
     if (!Array.isArray(answer)) return this.fail(failureOf(`an answer that is no list: ${typeof answer}`));
-    const others = new Set(answer.map((index) => Number(asText(index)) - 1));
     // A life that was longer already is never shortened: all have this much left, at least.
     const kept: Renewed = { outcome: "renewed", expiresInMs: this.ttlMs };
+    if (answer.length === 0) return this.#all.settleAll(this.places, kept);
+    const others = new Set(answer.map((index) => Number(asText(index)) - 1));
     this.places.forEach((place, index) => {
       if (others.has(index)) this.#all.ask(place);
       else this.#all.settle(place, kept);
@@ -124,7 +148,7 @@ class Run implements Taker {
   }
 
   fail(cause: unknown): void {
-    for (const place of this.places) this.#all.settle(place, { outcome: "unknown", cause });
+    this.#all.settleAll(this.places, { outcome: "unknown", cause });
   }
 
   /** Nothing is to be undone: an entry that may live longer than its owner believes does no harm. */

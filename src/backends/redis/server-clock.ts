@@ -10,6 +10,8 @@ const stepMs = 1_000;
 export class ServerClock {
   /** The server's time less ours, at most; null before the first answer. */
   #ahead: number | null = null;
+  /** By how much that may be too much: the time that the answer took which it is from, and what drift may add. */
+  #slackMs = 0;
   #learntAt = 0;
 
   /**
@@ -19,11 +21,14 @@ export class ServerClock {
   learn(serverMs: number, sentAt: number, receivedAt: number): number {
     const most = serverMs - sentAt;
     const least = serverMs - receivedAt;
-    const known = this.#ahead === null ? null : this.#ahead + (receivedAt - this.#learntAt) * drift;
+    const driftMs = (receivedAt - this.#learntAt) * drift;
+    const known = this.#ahead === null ? null : this.#ahead + driftMs;
+    const slackMs = this.#slackMs + 2 * driftMs;
     const forward = known === null ? 0 : least - known;
-    // What was known is the most that it can be; by how much it may be too much is the time that the answer took.
-    const back = known === null ? 0 : known - (receivedAt - sentAt) - most;
-    this.#ahead = known === null || least > known ? most : Math.min(known, most);
+    const back = known === null ? 0 : known - slackMs - most;
+    const isBetter = known === null || least > known || most <= known;
+    this.#ahead = isBetter ? most : known;
+    this.#slackMs = isBetter ? receivedAt - sentAt : slackMs;
     this.#learntAt = receivedAt;
     if (forward > stepMs) return forward;
     return back > stepMs ? -back : 0;

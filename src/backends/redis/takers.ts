@@ -2,6 +2,7 @@
 import type { NewEntry, Snapshot } from "../../core/backend.ts";
 import { ruleOf } from "../../core/grant.ts";
 import type { Taker } from "./batch.ts";
+import { failureAt } from "./failures.ts";
 import type { Hub } from "./hub.ts";
 import type { PlacedKeys } from "./keys.ts";
 import { readStanding } from "./records.ts";
@@ -43,7 +44,7 @@ export class Appending implements Taker {
 
   fail(error: unknown): void {
     this.#hub.answered();
-    this.#reject(error);
+    this.#reject(failureAt(this.#keys, error));
   }
 
   undo(): void {
@@ -53,21 +54,28 @@ export class Appending implements Taker {
 
 /** Takes the answer to a question that changes nothing, or that needs no confirmation. */
 export class Asking<T> implements Taker {
+  readonly #keys: PlacedKeys;
   readonly #read: (answer: unknown, nowUs: number) => T;
   readonly #resolve: (answer: T) => void;
-  readonly fail: (error: unknown) => void;
+  readonly #reject: (error: unknown) => void;
 
   constructor(
+    keys: PlacedKeys,
     read: (answer: unknown, nowUs: number) => T,
     resolve: (answer: T) => void,
     reject: (error: unknown) => void,
   ) {
+    this.#keys = keys;
     this.#read = read;
     this.#resolve = resolve;
-    this.fail = reject;
+    this.#reject = reject;
   }
 
   take(answer: unknown, nowUs: number): void {
     this.#resolve(this.#read(answer, nowUs));
+  }
+
+  fail(error: unknown): void {
+    this.#reject(failureAt(this.#keys, error));
   }
 }

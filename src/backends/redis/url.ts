@@ -86,12 +86,11 @@ function decoded(text: string, what: string): string {
 }
 
 function readHost(text: string, defaultPort: number): { host: string; port: number } {
-  const match = /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(text);
+  const match = /^(\[[^\]]+\]|[^:@]+)(?::(\d+))?$/.exec(text);
   const port = match?.[2] === undefined ? defaultPort : Number(match[2]);
   if (match?.[1] === undefined || port < 1 || port > 65_535) {
-    throw invalid("a host in a URL of Redis is a name or an address, and a port after a colon", {
-      backend: "redis",
-    });
+    const what = "a host in a URL of Redis is a name or an address, and a port after a colon";
+    throw invalid(`${what}; escape what a user or password has of / : @ ? %`, { backend: "redis" });
   }
   return { host: match[1].replace(/^\[|\]$/g, ""), port };
 }

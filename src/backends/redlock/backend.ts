@@ -52,6 +52,7 @@ export interface Place {
 /** One client of locks on several independent Redis servers. */
 export class RedlockBackend implements Backend, Browsable, Examinable, Admissible {
   readonly name = "redlock";
+  readonly place: string;
   readonly traits: Traits;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -67,6 +68,7 @@ export class RedlockBackend implements Backend, Browsable, Examinable, Admissibl
     const { clock = systemClock, random = Math.random, fencing, quarantineMs, deadlineMs } = settings;
     if (places.length > mostNodes)
       throw invalid(`there can be ${mostNodes} nodes at most`, { backend: "redlock" });
+    this.place = places.map(({ label }) => label).join();
     this.#settings = settings;
     this.#clock = clock;
     this.traits = redlockTraits(fencing, quarantineMs > 0);

@@ -3,10 +3,11 @@ import type { Clock } from "../../core/clock.ts";
 import { invalid } from "../../core/errors.ts";
 import type { RedisClient } from "../redis/index.ts";
 import { checkIoredis, IoredisLink, isIoredis } from "../redis/ioredis.ts";
-import { isObject, type Link, property } from "../redis/link.ts";
+import { isObject, type Link } from "../redis/link.ts";
 import { checkNodeRedis, isNodeRedis, NodeRedisLink } from "../redis/node-redis.ts";
 import { type Health, healthOf } from "../redis/fitness.ts";
 import { linkTo } from "../redis/open.ts";
+import { placeOfClient, placeOfUrl } from "../redis/place.ts";
 import { type Place, RedlockBackend, type Settings } from "./backend.ts";
 import { connectMs } from "./outgoing.ts";
 import { readRedlockUrl } from "./url.ts";
@@ -76,7 +77,7 @@ export function redlockBackend(options: RedlockOptions): RedlockBackend {
     const { nodes, options: given } = readRedlockUrl(options.url);
     const settings = settingsOf({ ...options, ...settingsIn(given) });
     const places = nodes.map((address) => ({
-      label: address.hosts.map(({ host, port }) => `${host}:${port}`).join(),
+      label: placeOfUrl(address),
       link: linkTo(address, Math.max(connectMs, settings.deadlineMs)),
     }));
     return new RedlockBackend(distinct(places), settings);
@@ -92,7 +93,10 @@ export function redlockBackend(options: RedlockOptions): RedlockBackend {
       backend: "redlock",
     });
   }
-  const places = clients.map((client, index) => ({ label: labelOf(client, index), link: linkOf(client) }));
+  const places = clients.map((client, index) => ({
+    label: placeOfClient(client) ?? `node ${index + 1}`,
+    link: linkOf(client),
+  }));
   return new RedlockBackend(distinct(places), settingsOf(options));
 }
 
@@ -113,17 +117,6 @@ function oneServer(link: Link): Link {
   throw invalid("give clients of single servers: the nodes of a cluster are not independent", {
     backend: "redlock",
   });
-}
-
-/** Where a client is connected to, for messages. */
-function labelOf(client: unknown, index: number): string {
-  // A client of ioredis has host and port also where it does not use them.
-  const path = property(client, "options", "path") ?? property(client, "options", "socket", "path");
-  if (typeof path === "string") return path;
-  const [host, port] = ["host", "port"].map(
-    (name) => property(client, "options", name) ?? property(client, "options", "socket", name),
-  );
-  return typeof host === "string" ? `${host}:${String(port)}` : `node ${index + 1}`;
 }
 
 /** Votes are bits of one number. */

@@ -49,6 +49,7 @@ export interface ZooKeeperSetup extends Omit<SessionsOptions, "onLost" | "inUse"
 /** One client of an ensemble. */
 export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   readonly name = "zookeeper";
+  readonly place: string;
   readonly traits: Traits = zookeeperTraits;
   readonly #setup: ZooKeeperSetup;
   readonly #clock: Clock;
@@ -63,6 +64,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   /** @internal Made by zookeeperBackend. */
   constructor(setup: ZooKeeperSetup) {
     const { clock, paths, layout, acl } = setup;
+    this.place = setup.hosts.map(({ host, port }) => `${host}:${port}`).join();
     this.#setup = setup;
     this.#clock = clock;
     this.#owns = new OwnEntries(clock);
@@ -94,7 +96,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   async remove(queue: string, id: string, evict = false, seq?: bigint): Promise<boolean> {
     this.#assertOpen();
     const own = this.#owns.find(queue, id);
-    if (own === undefined) return this.#told("remove", () => this.#removeOther(queue, id, seq));
+    if (own === undefined) return this.#looked("remove", () => this.#removeOther(queue, id, seq));
     if (seq !== undefined && own.seq !== seq) return false;
     const wasLive = own.state === "live" && own.expiresAt > this.#clock.recent();
     // This goes on until the node is gone or its session is, and so does not take longer than a session.
@@ -122,7 +124,9 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   async list(queue: string): Promise<readonly Entry[]> {
     this.#assertOpen();
     await this.#appends.answered(queue);
-    return this.#told("list", () => this.#viewer.entries(this.#sessions.any(), this.#setup.paths.of(queue)));
+    return this.#looked("list", () =>
+      this.#viewer.entries(this.#sessions.any(), this.#setup.paths.of(queue)),
+    );
   }
 
   async watch(
@@ -141,7 +145,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   async queues(prefix: string): Promise<readonly string[]> {
     this.#assertOpen();
     await this.#appends.answered();
-    return this.#told("queues", () => this.#viewer.queues(this.#sessions.any(), this.#setup.paths, prefix));
+    return this.#looked("queues", () => this.#viewer.queues(this.#sessions.any(), this.#setup.paths, prefix));
   }
 
   async examine(): Promise<readonly Finding[]> {
@@ -182,6 +186,16 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     if (this.#closing !== null) return;
     this.#owns.sessionLost(session);
     this.#viewer.neighbours(session).forget();
+  }
+
+  /** Work that any session will do for: where its session is over before anything was sent, another one does it. */
+  async #looked<T>(what: string, work: () => Promise<T>): Promise<T> {
+    return this.#told(what, () =>
+      work().catch((error: unknown) => {
+        if (!hasZooCode(error, "sessionExpired") || !error.unsent) throw error;
+        return work();
+      }),
+    );
   }
 
   async #told<T>(what: string, work: () => Promise<T> | T): Promise<T> {

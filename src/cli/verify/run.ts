@@ -16,7 +16,7 @@ import { endAll, keepSignals } from "../../verify/servers/server-process.ts";
 import type { Call, Outcome } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Failure } from "../messages.ts";
-import { explained, reasonOf, storeOf, storeUrl } from "../store.ts";
+import { explained, opening, reasonOf, storeOf, storeUrl } from "../store.ts";
 import { showStore } from "../store-url.ts";
 import { progressText } from "./progress.ts";
 import { tellVerified } from "./tell.ts";
@@ -130,19 +130,21 @@ async function verifyUrl(
   const unknown = faults.find((fault) => !known.includes(fault));
   if (unknown !== undefined) throw noSuchFault(unknown, known, cluster);
   const { forMs, ttlMs, clients, seed } = asked;
-  const verified = await verifyStore({
-    url,
-    forMs,
-    ttlMs,
-    clients,
-    seed,
-    faults,
-    servers,
-    impossible,
-    ownStore: cluster !== null,
-    signal,
-    onProgress: (progress) => output.progress(progressText(progress)),
-  });
+  const verified = await opening(() =>
+    verifyStore({
+      url,
+      forMs,
+      ttlMs,
+      clients,
+      seed,
+      faults,
+      servers,
+      impossible,
+      ownStore: cluster !== null,
+      signal,
+      onProgress: (progress) => output.progress(progressText(progress)),
+    }),
+  );
   output.progress(null);
   const store = cluster === null ? storeOf(call) : `${showStore(url)} (${cluster.version})`;
   const files = await writeFiles(asked, store, verified);

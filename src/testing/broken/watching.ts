@@ -40,6 +40,19 @@ export const brokenWatching: readonly Broken[] = [
     },
   })),
 
+  brokenBy("who was told once is told no more", () => {
+    const told = new Set<string>();
+    return (inner) => ({
+      watch: (queue, self, target, onChange) => {
+        if (told.has(self.id)) return nothing;
+        return inner.watch(queue, self, target, (fresh) => {
+          told.add(self.id);
+          onChange(fresh);
+        });
+      },
+    });
+  }),
+
   brokenBy("an eviction wakes nobody", () => {
     const evicted = new Set<string>();
     return (inner) => ({

@@ -10,6 +10,9 @@ const watch = caseOf("watch");
 /** How long a wake-up that must not come is waited for, in milliseconds. */
 const quietMs = 60;
 
+/** How often somebody looks while the one ahead leaves. */
+const lookingRounds = 10;
+
 /** A waiter with a watch on an entry ahead. */
 interface Watcher {
   readonly self: Entry;
@@ -67,6 +70,25 @@ export const watchCases: readonly ContractCase[] = [
       return said.ahead.nearest;
     });
     await t.eventually("the watcher is told", () => second.calls.length > 0);
+  }),
+
+  // The answer of a look and the word of a release may come by different ways: the older one last.
+  watch("a watcher is told when its target leaves while it looks", ["order"], async (t) => {
+    const holder = await t.client();
+    for (let round = 0; round < lookingRounds; round++) {
+      const queue = t.name();
+      const { self } = await t.append(holder, queue);
+      const second = await waiter(t, queue);
+      const looking = t.append(second.client, queue, second.entry);
+      const leaving = holder.remove(queue, self.id);
+      const { ahead } = await looking;
+      if (ahead.nearest === null) continue;
+      let told = 0;
+      second.unwatch();
+      await second.client.watch(queue, second.self, ahead.nearest, () => (told += 1));
+      await leaving;
+      await t.eventually("the watcher is told", () => told > 0);
+    }
   }),
 
   watch("all watchers of one target are told", ["order", "shared"], async (t) => {

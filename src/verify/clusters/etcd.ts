@@ -1,22 +1,31 @@
-/** Three etcd members: in network namespaces of their own where these can be made, so that one can be cut off, else on loopback. */
+/** Three etcd members of which each can be cut off: by network namespaces where these can be made, else by proxies. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerFault } from "../live/nemesis.ts";
-import { type EtcdNode, startEtcd } from "../servers/etcd.ts";
-import { canMakeNamespaces, SplitCluster } from "../servers/etcd-split.ts";
+import type { EtcdNode } from "../servers/etcd.ts";
+import { canMakeNamespaces, NamespaceCluster } from "../servers/etcd-namespaces.ts";
+import { ProxyCluster } from "../servers/etcd-proxies.ts";
+import type { SplitCluster } from "../servers/etcd-split.ts";
 import { versionOf } from "../servers/programs.ts";
 import { type Cluster, pickFrom, serverKill, serverPause } from "./cluster.ts";
 
 /** A cluster of three. */
-export async function etcdCluster(): Promise<Cluster> {
+export async function etcdCluster(start: () => Promise<SplitCluster> = startSplit): Promise<Cluster> {
   const version = (await versionOf("etcd", ["--version"])).replace("etcd Version:", "etcd");
-  if (!(await canMakeNamespaces())) {
-    const nodes = await startEtcd(3);
-    return clusterOf(nodes, version, null, async () => {
-      await Promise.all(nodes.map((node) => node.remove()));
-    });
-  }
-  const split = await SplitCluster.start();
-  return clusterOf(split.nodes, version, split, () => split.remove());
+  const split = await start();
+  const servers = split.nodes.map((node, index) => [`etcd ${index + 1}`, node] as const);
+  return {
+    url: `etcd://${split.nodes.map(({ endpoint }) => endpoint.replace("http://", "")).join(",")}`,
+    version,
+    faults: [serverPause(servers), serverKill(servers), partition(split), leaderPartition(split)],
+    impossible: new Map(),
+    // A leader that was out of touch ends leases that are alive: not among the usual ones, since nothing is promised then.
+    usual: ["server-kill", "partition"],
+    stop: () => split.remove(),
+  };
+}
+
+async function startSplit(): Promise<SplitCluster> {
+  return (await canMakeNamespaces()) ? NamespaceCluster.start() : ProxyCluster.start();
 }
 
 /** Who follows is cut off from the others: every promise holds. */
@@ -64,33 +73,4 @@ async function leaderOf({ nodes }: SplitCluster): Promise<EtcdNode> {
     if (performance.now() > until) throw new Error(`no member of etcd has led for ${electionMs / 1_000} s`);
     await sleep(100);
   }
-}
-
-const noNamespaces =
-  "a server is cut off by a network namespace of its own: run it as root (CAP_NET_ADMIN and CAP_SYS_ADMIN), on Linux with ip installed";
-
-function clusterOf(
-  nodes: readonly EtcdNode[],
-  version: string,
-  split: SplitCluster | null,
-  stop: () => Promise<void>,
-): Cluster {
-  const partitions = split === null ? [] : [partition(split), leaderPartition(split)];
-  const servers = nodes.map((node, index) => [`etcd ${index + 1}`, node] as const);
-  return {
-    url: `etcd://${nodes.map(({ endpoint }) => endpoint.replace("http://", "")).join(",")}`,
-    version,
-    faults: [serverPause(servers), serverKill(servers), ...partitions],
-    impossible: new Map(
-      split === null
-        ? [
-            ["partition", noNamespaces],
-            ["leader-partition", noNamespaces],
-          ]
-        : [],
-    ),
-    // A leader that was out of touch ends leases that are alive: not among the usual ones, since nothing is promised then.
-    usual: ["server-kill", ...partitions.filter(({ is }) => is === null).map(({ kind }) => kind)],
-    stop,
-  };
 }

@@ -1,91 +1,28 @@
-/** Three etcd nodes in three network namespaces on a bridge of their own, whose links can be cut one by one. Linux, root. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { type EtcdNode, etcdNode } from "./etcd.ts";
-import { makeFolder } from "./server-process.ts";
+/** What a cluster is whose members can be cut off from each other; the files etcd-namespaces.ts and etcd-proxies.ts make one. */
+import type { EtcdNode } from "./etcd.ts";
 
-/** Runs ip, out of reach of Ctrl-C: what it does half-way nobody would take away. */
-async function ip(command: string): Promise<void> {
-  const child = spawn("ip", command.split(" "), { stdio: ["ignore", "ignore", "pipe"], detached: true });
-  let output = "";
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  await once(child, "close");
-  if (child.exitCode !== 0) throw new Error(`ip ${command}: ${output.trim()}`);
+/** Three etcd members. */
+export interface SplitCluster {
+  readonly nodes: readonly EtcdNode[];
+  /**
+   * Cuts a member, counted from 1, off from the other two, in both directions, but not from its clients; or lets it back.
+   * One at a time.
+   */
+  cutOff(place: number, cut?: boolean): Promise<void>;
+  /** Ends all and leaves nothing. */
+  remove(): Promise<void>;
 }
 
-/** Whether namespaces can be made here. */
-export async function canMakeNamespaces(): Promise<boolean> {
-  const name = `hfe${process.pid}`;
+/** Starts a cluster; what was started of one that fails is ended. */
+export async function startedOrGone(
+  cluster: SplitCluster,
+  start: () => Promise<void>,
+): Promise<SplitCluster> {
   try {
-    await ip(`netns add ${name}`);
-    await ip(`netns del ${name}`);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** A cluster whose members do not share a network stack. */
-export class SplitCluster {
-  readonly nodes: EtcdNode[] = [];
-  readonly #bridge = `hfb${process.pid}`;
-  readonly #net = `10.${200 + (process.pid % 50)}.${process.pid % 250}`;
-
-  static async start(): Promise<SplitCluster> {
-    const cluster = new SplitCluster();
-    try {
-      await cluster.#start();
-      return cluster;
-    } catch (error) {
-      await cluster.remove();
-      throw error;
-    }
-  }
-
-  async #start(): Promise<void> {
-    await ip(`link add ${this.#bridge} type bridge`);
-    await ip(`addr add ${this.#net}.254/24 dev ${this.#bridge}`);
-    await ip(`link set ${this.#bridge} up`);
-    for (const index of [1, 2, 3]) {
-      const [space, link] = [this.#space(index), `hfv${index}${process.pid}`];
-      await ip(`netns add ${space}`);
-      await ip(`link add ${link} type veth peer name eth0 netns ${space}`);
-      await ip(`link set ${link} master ${this.#bridge} up`);
-      await ip(`-n ${space} addr add ${this.#address(index)}/24 dev eth0`);
-      await ip(`-n ${space} link set eth0 up`);
-      await ip(`-n ${space} link set lo up`);
-    }
-    const peer = (index: number): string => `http://${this.#address(index)}:2380`;
-    const members = [1, 2, 3].map((index) => `n${index}=${peer(index)}`).join(",");
-    for (const index of [1, 2, 3]) {
-      const client = `http://${this.#address(index)}:2379`;
-      const name = `n${index}`;
-      const folder = await makeFolder("etcd");
-      const run = ["ip", "netns", "exec", this.#space(index)];
-      this.nodes.push(etcdNode({ name, folder, client, peer: peer(index), members, run }));
-    }
-    await Promise.all(this.nodes.map((node) => node.start()));
-  }
-
-  /** Cuts a member off from the other two, in both directions, but not from its clients. */
-  async cutOff(index: number, cut = true): Promise<void> {
-    for (const other of [1, 2, 3]) {
-      if (other === index) continue;
-      await ip(`-n ${this.#space(index)} route ${cut ? "add" : "del"} blackhole ${this.#address(other)}/32`);
-    }
-  }
-
-  async remove(): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node.remove()));
-    for (const index of [1, 2, 3]) await ip(`netns del ${this.#space(index)}`).catch(() => {});
-    await ip(`link del ${this.#bridge}`).catch(() => {});
-  }
-
-  #space(index: number): string {
-    return `hfe${index}-${process.pid}`;
-  }
-
-  #address(index: number): string {
-    return `${this.#net}.${index}`;
+    await start();
+    return cluster;
+  } catch (error) {
+    await cluster.remove();
+    throw error;
   }
 }

@@ -19,10 +19,13 @@ export interface EtcdPlace {
   readonly client: string;
   /** The URL for the other members. */
   readonly peer: string;
+  /** Where that URL leads, if it is not an address of this machine. */
+  readonly listen?: string;
   /** All members, as etcd wants them. */
   readonly members: string;
   /** What runs it, such as `ip netns exec …`. */
   readonly run?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /**
@@ -61,14 +64,14 @@ export class EtcdNode extends ServerProcess {
 
 /** A node that has not been started. */
 export function etcdNode(place: EtcdPlace, options: EtcdOptions = {}): EtcdNode {
-  const { name, folder, client, peer, members, run = [] } = place;
+  const { name, folder, client, peer, listen = peer, members, run = [], env } = place;
   const { args = [], ready } = options;
   const settings = {
     name,
     "data-dir": `${folder}/data`,
     "listen-client-urls": client,
     "advertise-client-urls": client,
-    "listen-peer-urls": peer,
+    "listen-peer-urls": listen,
     "initial-advertise-peer-urls": peer,
     "initial-cluster": members,
     "initial-cluster-state": "new",
@@ -86,6 +89,7 @@ export function etcdNode(place: EtcdPlace, options: EtcdOptions = {}): EtcdNode 
       command,
       folder,
       args: [...before, ...own, ...args],
+      env,
       ready: () => (ready ?? healthy)(client),
     },
     client,

@@ -32,7 +32,7 @@ export class TcpProxy {
   /** How many requests are let through to the server before the connection that brings the last of them is reset. */
   resetAfter: number | null = null;
   readonly #passages = new Map<Socket, Passage>();
-  readonly #server: Server = createServer((client) => this.#accept(client));
+  readonly #server: Server = createServer((client) => this.accept(client));
   #target: Target;
   #port = 0;
 
@@ -54,6 +54,28 @@ export class TcpProxy {
   /** How many connections are open. */
   get connections(): number {
     return this.#passages.size;
+  }
+
+  /** Lets a connection through; also one that came another way than by the port, which then need not be open. */
+  accept(client: Socket): void {
+    if (this.refuse) {
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect(this.#target.port, this.#target.host);
+    const passage: Passage = { server, first: null, last: null };
+    this.#passages.set(client, passage);
+    const end = (): void => {
+      this.#passages.delete(client);
+      client.destroy();
+      server.destroy();
+    };
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true);
+      socket.on("error", () => {}).on("close", end);
+    }
+    this.#pump(client, server, "up", (chunk) => this.#remember(client, passage, chunk));
+    this.#pump(server, client, "down", () => {});
   }
 
   /** Both directions swallow everything: what a cut cable looks like. */
@@ -115,27 +137,6 @@ export class TcpProxy {
         resolve();
       });
     });
-  }
-
-  #accept(client: Socket): void {
-    if (this.refuse) {
-      client.resetAndDestroy();
-      return;
-    }
-    const server = connect(this.#target.port, this.#target.host);
-    const passage: Passage = { server, first: null, last: null };
-    this.#passages.set(client, passage);
-    const end = (): void => {
-      this.#passages.delete(client);
-      client.destroy();
-      server.destroy();
-    };
-    for (const socket of [client, server]) {
-      socket.setNoDelay(true);
-      socket.on("error", () => {}).on("close", end);
-    }
-    this.#pump(client, server, "up", (chunk) => this.#remember(client, passage, chunk));
-    this.#pump(server, client, "down", () => {});
   }
 
   #remember(client: Socket, passage: Passage, chunk: Buffer): void {

@@ -15,6 +15,9 @@ const quietMs = 60;
 /** An answer that takes longer need not say why an entry is gone, in milliseconds. */
 const slowMs = 500;
 
+/** How long a hint that has to come is waited for, in milliseconds. */
+const patienceMs = 3_000;
+
 /** A hint that came once may be that of a connection that was lost; one that comes each time is a habit. */
 const herdRounds = 3;
 
@@ -29,6 +32,7 @@ function first({ place }: Workload): boolean {
 /** The stories of this file. */
 export const tools: readonly Duet[] = [
   { lastsMs: () => 1_500, needs: (load) => first(load) && ordered(load), tell: wakeTheNextOnly },
+  { lastsMs: () => 1_000, needs: (load) => first(load) && ordered(load), tell: leaveWhileLooking },
   { lastsMs: () => 500, needs: (load) => first(load) && ordered(load), tell: endWatch },
   { lastsMs: () => 1_500, needs: (load) => first(load) && ordered(load), tell: closeWhileWatching },
   { lastsMs: () => 1_000, needs: first, tell: tellOwnersOnly },
@@ -56,6 +60,33 @@ async function wakeTheNextOnly(stage: Stage): Promise<void> {
     });
   }
   if (herds === herdRounds) stage.object("A1", "each hand-over woke the third in line, too");
+}
+
+/** Whoever looks just while the one ahead leaves, and hears that it is there, is told that it has left: once at least, since hints may be lost. */
+async function leaveWhileLooking(stage: Stage): Promise<void> {
+  let [told, untold] = [0, 0];
+  for (let round = 0; round < rounds; round++) {
+    if (told > 0 || untold === 2) break;
+    const queue = stage.name(`looking${round}`);
+    await withTwo(stage, async (holder, waiter) => {
+      const ahead = await join(stage, holder, queue);
+      const said = await join(stage, waiter, queue);
+      const before = await watch(waiter, queue, said);
+      const looking = join(stage, waiter, queue, said.self.id);
+      const [found] = await Promise.all([looking, leave(holder, queue, ahead.self)]);
+      before.unwatch();
+      if (found.ahead.nearest !== null) {
+        const { unwatch, calls } = await watch(waiter, queue, found);
+        const until = performance.now() + patienceMs;
+        while (calls() === 0 && performance.now() < until) await sleep(10);
+        if (calls() === 0) untold += 1;
+        else told += 1;
+        unwatch();
+      }
+      await leave(waiter, queue, said.self);
+    });
+  }
+  if (untold === 2) stage.object("L1", "whoever looked while the one ahead left was never told that it had");
 }
 
 /** Whoever has ended its watch is not called any more. */
@@ -171,11 +202,17 @@ async function withTwo({ load }: Stage, tell: (one: Backend, two: Backend) => Pr
   }
 }
 
-/** Puts an entry into a queue. After an unknown outcome the same is asked again, and finds it. */
-async function join({ load, me, longTtlMs }: Stage, client: Backend, queue: string): Promise<Snapshot> {
+/** Puts an entry into a queue, or finds the one with this id. After an unknown outcome the same is asked again, and finds it. */
+async function join(
+  stage: Stage,
+  client: Backend,
+  queue: string,
+  id: string = randomUUID(),
+): Promise<Snapshot> {
+  const { load, me, longTtlMs } = stage;
   const { proc } = me.observer;
   const owner = { client: `${proc}/tool`, host: hostname(), pid: process.pid, label: proc };
-  const entry = { id: randomUUID(), owner, mode: "write", weight: 1, ttlMs: longTtlMs } as const;
+  const entry = { id, owner, mode: "write", weight: 1, ttlMs: longTtlMs } as const;
   for (let tries = 1; ; tries++) {
     try {
       const said = await client.append(queue, entry);
