@@ -1,6 +1,6 @@
 /** npm test: provides servers, builds, runs vitest, and ends with one plain line; what is tested is left to test/. */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { join, sep } from "node:path";
 import { provideNodes } from "./lib/node-versions.mjs";
 import { provideServers } from "./lib/provide-servers.mjs";
 import { cache, Failure, main, mustRun, root, run, tool } from "./lib/run.mjs";
@@ -11,11 +11,14 @@ const usage = `npm test [-- [backend…] [vitest arguments]]
   npm test -- memory     the tests of one backend, with its server only
   npm test -- -t fifo    arguments that name no backend go to vitest`;
 
+/** @typedef {import("./lib/tally-reporter.mjs").Tally} Tally */
+/** @type {Tally} */
+const nothing = { passed: 0, failed: 0, skipped: 0, failures: [] };
+
 await main(async () => {
   const args = process.argv.slice(2);
   if (args.includes("--help")) return console.log(usage);
-  /** @type {Tally} */
-  let tally = { passed: 0, failed: 1, failures: [] };
+  let tally = { ...nothing, failed: 1 };
   try {
     tally = await test(args);
   } finally {
@@ -57,7 +60,7 @@ async function test(args) {
 async function testBuiltInSqlite(env) {
   const [, minor = 0] = process.versions.node.split(".").map(Number);
   const major = Number.parseInt(process.versions.node, 10);
-  if (major > 22 || (major === 22 && minor >= 13)) return { passed: 0, failed: 0, failures: [] };
+  if (major > 22 || (major === 22 && minor >= 13)) return nothing;
   const [newer] = await provideNodes([24]);
   if (newer === undefined) throw new Failure("Node 24 could not be had.");
   console.log("Testing sqlite on Node 24, which has SQLite built in");
@@ -65,28 +68,39 @@ async function testBuiltInSqlite(env) {
 }
 
 /**
- * Runs vitest on a Node and counts.
+ * Runs vitest on a Node and counts. A run that failed although nothing of it did, or that tested nothing, counts as one failure.
  *
  * @param {string} node
  * @param {readonly string[]} args
  * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<Tally>}
  */
 async function vitest(node, args, env) {
-  const report = join(cache, "vitest.json");
+  const path = join(cache, "tally.json");
   await mkdir(cache, { recursive: true });
-  await rm(report, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const { code } = await run(node, [tool("vitest"), "run", ...reporters, ...args], { env });
-  return count(await readReport(report), code);
+  await rm(path, { force: true });
+  const reporters = [
+    "--reporter=default",
+    `--reporter=${join(root, "scripts", "lib", "tally-reporter.mjs")}`,
+  ];
+  const { code } = await run(node, [tool("vitest"), "run", ...reporters, ...args], {
+    env: { ...env, HOLDFAST_TALLY: path },
+  });
+  /** @type {Tally} */
+  const tally = await readFile(path, "utf8").then(JSON.parse, () => nothing);
+  if (tally.skipped > 0) console.log(`${tally.skipped} skipped`);
+  if (tally.failed > 0 || (code === 0 && tally.passed > 0)) return tally;
+  const why =
+    tally.passed === 0 ? "no test was run" : `vitest ended with code ${code} although nothing failed`;
+  return { ...tally, failed: 1, failures: [why] };
 }
-
-/** @typedef {{ passed: number, failed: number, failures: string[] }} Tally failures: a line for each, with its message */
 
 /** @returns {Tally} */
 function plus(/** @type {Tally} */ one, /** @type {Tally} */ two) {
   return {
     passed: one.passed + two.passed,
     failed: one.failed + two.failed,
+    skipped: one.skipped + two.skipped,
     failures: [...one.failures, ...two.failures],
   };
 }
@@ -109,58 +123,4 @@ async function testsOf(backends) {
     if (own.length === 0) throw new Failure(`No test of ${name}: test/backends/${name}.test.ts is missing.`);
     return own.map((path) => join("test", path));
   });
-}
-
-/**
- * @typedef {object} Report what vitest's JSON reporter writes, as far as it is read here
- * @property {number} numPassedTests
- * @property {number} numFailedTests
- * @property {number} numPendingTests
- * @property {number} numTodoTests
- * @property {FileReport[]} testResults
- */
-
-/**
- * @typedef {object} FileReport
- * @property {string} name
- * @property {string} status
- * @property {string} message
- * @property {{ status: string, fullName: string, failureMessages: string[] }[]} assertionResults
- */
-
-/** @returns {Promise<Report | undefined>} undefined when vitest ended without one */
-async function readReport(/** @type {string} */ path) {
-  return readFile(path, "utf8").then(JSON.parse, () => undefined);
-}
-
-/**
- * A file that could not be loaded counts as one failure, and so does a run that failed otherwise or tested nothing.
- *
- * @param {Report | undefined} report
- * @param {number} code
- */
-function count(report, code) {
-  const passed = report?.numPassedTests ?? 0;
-  const broken = report?.testResults.filter(
-    ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
-  );
-  const failed = (report?.numFailedTests ?? 0) + (broken?.length ?? 0);
-  const skipped = (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0);
-  if (skipped > 0) console.log(`${skipped} skipped`);
-  if (passed + failed === 0) console.error("No test was run.");
-  if (code !== 0 && failed === 0) console.error(`vitest ended with code ${code} although no test failed.`);
-  const failures = (report?.testResults ?? []).flatMap(failuresOf);
-  return { passed, failed: Math.max(failed, code !== 0 || passed === 0 ? 1 : 0), failures };
-}
-
-/** The whole message stands where vitest printed it, thousands of lines up: here, what tells one failure from another. */
-function failuresOf(/** @type {FileReport} */ { name, status, message, assertionResults }) {
-  const file = relative(root, name);
-  const excerpt = (/** @type {string} */ text) => text.split("\n").slice(0, 8).join("\n    ");
-  const tests = assertionResults
-    .filter((one) => one.status === "failed")
-    .map(
-      ({ fullName, failureMessages }) => `${file}: ${fullName}\n    ${excerpt(failureMessages.join("\n"))}`,
-    );
-  return status === "failed" && tests.length === 0 ? [`${file}\n    ${excerpt(message)}`] : tests;
 }

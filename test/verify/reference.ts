@@ -115,6 +115,8 @@ export function mostOvertaken(events: readonly HistoryEvent[]): number {
           conflict(waiter, other) &&
           waiter.invoke.i < other.ok.i &&
           other.ok.i < waiter.ok.i &&
+          // Later, the waiter may have held and expired without having heard of it.
+          other.ok.t < (waiter.ok.validUntil ?? waiter.ok.t + 1n) &&
           tokenOf(other) > tokenOf(waiter),
       ).length,
   );

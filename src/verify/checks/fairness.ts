@@ -4,7 +4,9 @@
  * that comes before that of a request which was known to be ahead, whatever their tokens say.
  */
 import { Fenwick } from "../fenwick.ts";
-import { compareTokens, type Grant, type LockTrace } from "../trace.ts";
+import type { HistoryEvent } from "../history.ts";
+import { compareTokens, type Grant, type LockTrace, type Trace } from "../trace.ts";
+import { firstAt } from "../validity.ts";
 import { holder, quote } from "../words.ts";
 import type { Check, Findings } from "./check.ts";
 
@@ -14,7 +16,7 @@ export const checkFairness: Check = (trace, findings, { overtakes }) => {
   for (const lock of trace.locks.values()) {
     const numbered = lock.grants.filter(({ token }) => token !== undefined);
     looked += numbered.length;
-    if (!isSorted(numbered)) checkLock(lock, numbered, overtakes, findings);
+    if (!isSorted(numbered)) checkLock(trace, lock, numbered, overtakes, findings);
     for (const grant of lock.grants) if (overtakes === 0) checkBehind(lock, grant, findings);
   }
   return looked;
@@ -29,17 +31,29 @@ function isSorted(grants: readonly Grant[]): boolean {
   return true;
 }
 
-type Point = readonly [position: number, what: "asks" | "gets" | "ends", grant: Grant, rank: number];
+type Point = readonly [
+  position: number,
+  what: "asks" | "served" | "passes" | "ends",
+  grant: Grant,
+  rank: number,
+];
 
 /**
  * Steps: 1. number the grants by token; 2. walk along their requests, grants and ends in order; 3. at each grant, those
  * with a larger number that were granted since it was asked for have overtaken it.
  */
-function checkLock(lock: LockTrace, grants: readonly Grant[], overtakes: number, findings: Findings): void {
+function checkLock(
+  { events }: Trace,
+  lock: LockTrace,
+  grants: readonly Grant[],
+  overtakes: number,
+  findings: Findings,
+): void {
   const byToken = grants.toSorted((a, b) => compareTokens(a.token, b.token));
   const points = byToken.flatMap((grant, rank): Point[] => [
     [grant.attempt.call.invoke.i, "asks", grant, rank],
-    [grant.ok.i, "gets", grant, rank],
+    [servedAt(events, grant), "served", grant, rank],
+    [grant.ok.i, "passes", grant, rank],
     [grant.end, "ends", grant, rank],
   ]);
   points.sort((a, b) => a[0] - b[0]);
@@ -55,15 +69,24 @@ function checkLock(lock: LockTrace, grants: readonly Grant[], overtakes: number,
       weights.add(rank, grant.weight);
     } else if (what === "ends") {
       weights.add(rank, -grant.weight);
-    } else {
+    } else if (what === "served") {
       const times = passing.above(rank) - (before.get(grant) ?? 0);
       if (times > overtakes && !robbed(grant)) report(lock, grant, overtakers, overtakes, findings);
-      if (grant.steal || fits(grant, rank, weights)) continue;
+    } else if (!grant.steal && !fits(grant, rank, weights)) {
       overtakers.add(grant);
       passed.add(rank, 1);
       if (grant.kind === "exclusive") passedByWriters.add(rank, 1);
     }
   }
+}
+
+/**
+ * By when the store had surely granted it: when it heard of that, or, if it stood still for so long, just before its validity
+ * ended. Whoever is granted from then on may have come after it.
+ */
+function servedAt(events: readonly HistoryEvent[], { attempt, ok }: Grant): number {
+  if (ok.validUntil === undefined || ok.validUntil > ok.t) return ok.i;
+  return firstAt(events, ok.validUntil, attempt.call.invoke.i + 1) - 0.5;
 }
 
 /** Taken out before it heard of its grant: whoever came next did not pass it. */
