@@ -285,17 +285,23 @@ function sendWritten(client: IoredisClient): SendWritten | null {
   if (!isCommandClass(Command)) return null;
   const options = { replyEncoding: "utf8" };
   return (name, words, kept) => {
-    if (!words.every(isText)) return null;
-    const write = (): string | Buffer => {
-      if (kept === undefined) return writeCommand(name, words);
-      return (kept.bytes ??= Buffer.from(writeCommand(name, words)));
-    };
+    const write = writer(name, words, kept);
+    if (write === null) return null;
     const command = new Command(name, [], options);
     // Its words are still what its errors and traces show.
     command.args = words;
     command.toWritable = write;
     return Promise.resolve(Reflect.apply(sendCommand, client, [command]));
   };
+}
+
+/** Writes a command when the library asks for it; null if a word of it is no text. What has been kept is not looked at again. */
+function writer(name: string, words: readonly Word[], kept?: Kept): (() => string | Buffer) | null {
+  const bytes = kept?.bytes;
+  if (bytes) return () => bytes;
+  if (!words.every(isText)) return null;
+  if (kept === undefined) return () => writeCommand(name, words);
+  return () => (kept.bytes ??= Buffer.from(writeCommand(name, words)));
 }
 
 /**
