@@ -6,6 +6,7 @@ import { onAbort } from "./aborts.ts";
 import type { Due, Moment } from "./agenda.ts";
 import type { Entry, EntryMode, NewEntry, Renewal, Renewed, Snapshot } from "./backend.ts";
 import { channels, type LossCause } from "./channels.ts";
+import type { Company, Kept } from "./company.ts";
 import { showMs } from "./duration.ts";
 import { asLockError, type LockError } from "./errors.ts";
 import { evictionOrder, exclusive, type Rule, ruleOf } from "./grant.ts";
@@ -39,7 +40,7 @@ const mostHandOvers = 64;
 const never = Number.POSITIVE_INFINITY;
 
 /** A request in its queue. It goes waiting → granted → held → ended, and may end at any time. */
-export class Claim implements Due<Claim> {
+export class Claim implements Due<Kept> {
   readonly wish: Wish;
   readonly id: string;
   readonly client: Client;
@@ -63,10 +64,12 @@ export class Claim implements Due<Claim> {
   /** Called once, when holding is no longer certain. */
   onLost: (() => void) | null = null;
 
-  // These belong to the keeper's agenda.
-  moment: Moment<Claim> | null = null;
-  earlier: Claim | null = null;
-  later: Claim | null = null;
+  // These belong to the keeper.
+  moment: Moment<Kept> | null = null;
+  earlier: Kept | null = null;
+  later: Kept | null = null;
+  /** Those that it is renewed with, where that is noted for all of them at once. */
+  company: Company | null = null;
 
   constructor(client: Client, wish: Wish, claimant: Claimant) {
     this.client = client;
@@ -417,6 +420,23 @@ export class Claim implements Due<Claim> {
     return this.asked === renewal;
   }
 
+  /**
+   * Whether it can be renewed in company: it is held and has no moment of its own before it is renewed again; the renewal that was just
+   * answered is that of its place in the queue, and it is valid now and no longer than until then.
+   */
+  mayShare(renewal: Renewal | undefined, ttlMs: number, now: number, until: number): boolean {
+    const { wish } = this;
+    const isFree = this.state === "held" && this.company === null && this.asks(renewal);
+    const isPlain = wish.renew && wish.maxHoldMs === never && wish.ttlMs === ttlMs;
+    return isFree && isPlain && now < this.validUntil && this.validUntil <= until;
+  }
+
+  /** What it has in common with its company is its own from now on. */
+  partFrom({ validUntil, renewAt }: Company): void {
+    this.validUntil = validUntil;
+    this.renewAt = renewAt;
+  }
+
   /** When the keeper has to attend to it next. */
   nextMoment(): number {
     if (this.state !== "waiting") return Math.min(this.renewAt, this.believedUntil());
@@ -486,7 +506,7 @@ export class Claim implements Due<Claim> {
   }
 
   private believedUntil(): number {
-    return Math.min(this.validUntil, this.holdUntil());
+    return Math.min(this.company?.validUntil ?? this.validUntil, this.holdUntil());
   }
 
   private stillValid(now: number): boolean {

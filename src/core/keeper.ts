@@ -3,9 +3,11 @@
  * entries back that nobody wants any more. What a claim makes of it is written in claim.ts, what a release in take-out.ts.
  */
 import { Agenda } from "./agenda.ts";
-import type { Backend, Renewed } from "./backend.ts";
+import type { Backend, Renewal, Renewed } from "./backend.ts";
+import { channels } from "./channels.ts";
 import type { Claim } from "./claim.ts";
 import type { Clock, Random, Timer } from "./clock.ts";
+import { Company, type Kept } from "./company.ts";
 import type { Leaving } from "./take-out.ts";
 
 /** How many entries one renew call carries at most. */
@@ -47,7 +49,7 @@ export class Keeper {
   readonly #backend: Backend;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #agenda: Agenda<Claim>;
+  readonly #agenda: Agenda<Kept>;
   readonly #leavings: Agenda<Leaving>;
   /** Where on the grid of moments this client renews: a fraction that differs between clients. */
   readonly #phase: number;
@@ -55,14 +57,14 @@ export class Keeper {
   #byId: Map<string, Claim> | null = null;
   #forgetting: Timer | null = null;
   /** Whose moment has come: off the agenda until each has been attended to. */
-  #attended: readonly Claim[] = [];
+  #attended: readonly Kept[] = [];
 
   constructor(backend: Backend, clock: Clock, random: Random) {
     this.#backend = backend;
     this.#clock = clock;
     this.#random = random;
     this.#phase = random();
-    this.#agenda = new Agenda(clock, (claims, now) => this.#attend(claims, now));
+    this.#agenda = new Agenda(clock, (kept, now) => this.#attend(kept, now));
     this.#leavings = new Agenda(clock, (leavings) => {
       for (const leaving of leavings) leaving.late();
     });
@@ -76,7 +78,9 @@ export class Keeper {
 
   /** Forgets a claim. This is final: a renewal under way will not touch it any more. */
   drop(claim: Claim): void {
-    this.#agenda.remove(claim);
+    const { company } = claim;
+    if (company === null) this.#agenda.remove(claim);
+    else if (company.lose(claim)) this.#agenda.remove(company);
   }
 
   /** Tells a release when its answer is late. */
@@ -91,8 +95,9 @@ export class Keeper {
 
   /** All claims that are kept now. */
   claims(): readonly Claim[] {
-    const offAgenda = this.#attended.filter((claim) => claim.alive && claim.moment === null);
-    return [...this.#agenda.items(), ...offAgenda];
+    const offAgenda = this.#attended.filter(({ moment }) => moment === null);
+    const all = [...this.#agenda.items(), ...offAgenda].flatMap(membersOf);
+    return all.filter((claim) => claim.alive);
   }
 
   /**
@@ -157,19 +162,52 @@ export class Keeper {
     });
   }
 
-  #attend(claims: Claim[], now: number): void {
+  #attend(kept: readonly Kept[], now: number): void {
     const due: Claim[] = [];
-    this.#attended = claims;
-    for (const claim of claims) {
-      // A loss is told to listeners, and they may have ended any of the others.
-      if (!claim.alive) continue;
-      const wantsRenewal = claim.attend(now);
-      if (!claim.alive) continue;
-      this.keep(claim);
-      if (wantsRenewal) due.push(claim);
+    const together: Company[] = [];
+    this.#attended = kept;
+    // Those in small companies are joined with whom they meet, so that there are few calls.
+    const loose = kept.filter((one) => !isFull(one)).length;
+    for (const one of kept) {
+      if (one instanceof Company && now < one.validUntil && (isFull(one) || loose === 1)) {
+        one.renewAt = this.renewalAfter(now, one.ttlMs);
+        this.#agenda.set(one, one.nextMoment());
+        together.push(one);
+      } else {
+        for (const claim of this.#apart(one)) if (this.#attendTo(claim, now)) due.push(claim);
+      }
     }
     this.#attended = [];
+    for (const company of together) {
+      // Some may have left, or been ended by what another one told.
+      if (company.isWhole) void this.#renewTogether(company);
+      else due.push(...this.#apart(company));
+    }
     this.#renew(due);
+  }
+
+  /** True if it is to be renewed now. */
+  #attendTo(claim: Claim, now: number): boolean {
+    // A loss is told to listeners, and they may have ended any of the others.
+    if (!claim.alive) return false;
+    const wantsRenewal = claim.attend(now);
+    if (!claim.alive) return false;
+    this.keep(claim);
+    return wantsRenewal;
+  }
+
+  /** Ends a company: from now on each claim is kept by itself. */
+  #apart(one: Kept): readonly Claim[] {
+    if (!(one instanceof Company)) return [one];
+    const members = one.members();
+    for (const claim of members) this.#part(claim, one);
+    return members;
+  }
+
+  #part(claim: Claim, company: Company): void {
+    claim.partFrom(company);
+    if (company.lose(claim)) this.#agenda.remove(company);
+    this.keep(claim);
   }
 
   /** Asks the store about an entry that it says was evicted. */
@@ -201,20 +239,85 @@ export class Keeper {
     // One that is due may have been ended by what another one told.
     const claims = due.filter((claim) => claim.alive);
     if (claims.length === 0) return;
-    const sentAt = this.#clock.now();
     const renewals = claims.map((claim) => claim.renewal);
+    const round = await this.#ask(claims, renewals);
+    if (!this.#unite(round)) this.#tell(round);
+  }
+
+  async #renewTogether(company: Company): Promise<void> {
+    const round = await this.#ask(company.claims, company.renewals);
+    const until = sharedUntil(round, company.ttlMs);
+    const isValid = company.isWhole && round.now < company.validUntil;
+    if (isValid && until !== null) this.#believe(company, until, round.sentAt);
+    else this.#tell(round);
+  }
+
+  async #ask(claims: readonly Claim[], renewals: readonly Renewal[]): Promise<Round> {
+    const sentAt = this.#clock.now();
     let answers: readonly Renewed[];
     try {
       answers = await this.#backend.renew(renewals);
     } catch (cause) {
-      answers = claims.map(() => ({ outcome: "unknown", cause }));
+      answers = renewals.map(() => ({ outcome: "unknown", cause }));
     }
-    const now = this.#clock.now();
+    return { claims, renewals, answers, sentAt, now: this.#clock.now() };
+  }
+
+  /** Tells each claim what came of its renewal. */
+  #tell({ claims, renewals, answers, sentAt, now }: Round): void {
     claims.forEach((claim, index) => {
       // An answer about an earlier place in the queue says nothing about this one.
       if (!claim.alive || !claim.asks(renewals[index])) return;
+      if (claim.company !== null) this.#part(claim, claim.company);
       claim.renewed(answers[index] ?? { outcome: "unknown" }, sentAt, now);
       if (claim.alive) this.keep(claim);
     });
   }
+
+  /** Makes a company of claims that were renewed alike. False if they have to be told one by one. */
+  #unite(round: Round): boolean {
+    const { claims, renewals, sentAt, now } = round;
+    const ttlMs = renewals[0]?.ttlMs ?? 0;
+    const until = claims.length < 2 ? null : sharedUntil(round, ttlMs);
+    if (until === null) return false;
+    if (!claims.every((claim, index) => claim.mayShare(renewals[index], ttlMs, now, until))) return false;
+    for (const claim of claims) this.#agenda.remove(claim);
+    this.#believe(new Company(claims, renewals, ttlMs), until, sentAt);
+    return true;
+  }
+
+  #believe(company: Company, until: number, sentAt: number): void {
+    company.validUntil = Math.max(company.validUntil, until);
+    company.renewAt = this.renewalAfter(sentAt, company.ttlMs);
+    this.#agenda.set(company, company.nextMoment());
+  }
+}
+
+/** Claims that were renewed by one call, and what the store said; in the same order. */
+interface Round {
+  readonly claims: readonly Claim[];
+  readonly renewals: readonly Renewal[];
+  readonly answers: readonly Renewed[];
+  readonly sentAt: number;
+  readonly now: number;
+}
+
+function isFull(one: Kept): boolean {
+  return one instanceof Company && one.claims.length === batchSize && one.isWhole;
+}
+
+function membersOf(one: Kept): readonly Claim[] {
+  return one instanceof Company ? one.members() : [one];
+}
+
+/** Until when all of them may be believed; null if the answers are not alike, or if each has to be told. */
+function sharedUntil({ renewals, answers, sentAt }: Round, ttlMs: number): number | null {
+  const [first] = answers;
+  if (first?.outcome !== "renewed" || answers.length !== renewals.length) return null;
+  const { expiresInMs } = first;
+  // A store that gives much less than was asked for is asked again sooner.
+  if (channels.renew.hasSubscribers || expiresInMs < 0.5 * ttlMs) return null;
+  const isAlike = (answer: Renewed): boolean =>
+    answer === first || (answer.outcome === "renewed" && answer.expiresInMs === expiresInMs);
+  return answers.every(isAlike) ? sentAt + expiresInMs - marginMs(expiresInMs) : null;
 }

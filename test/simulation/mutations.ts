@@ -25,8 +25,23 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a renewal without an answer counts as renewed",
-    from: 'answers = claims.map(() => ({ outcome: "unknown", cause }))',
-    to: 'answers = claims.map(({ wish }) => ({ outcome: "renewed", expiresInMs: wish.ttlMs }))',
+    from: 'answers = renewals.map(() => ({ outcome: "unknown", cause }))',
+    to: 'answers = renewals.map(({ ttlMs }) => ({ outcome: "renewed", expiresInMs: ttlMs }))',
+  },
+  {
+    name: "of those that are renewed together all are believed if the first is renewed",
+    from: "answers.every(isAlike)",
+    to: "true",
+  },
+  {
+    name: "those that are renewed together are believed for too long",
+    from: "sentAt + expiresInMs - marginMs(expiresInMs)",
+    to: "sentAt + expiresInMs + marginMs(expiresInMs)",
+  },
+  {
+    name: "whoever is in company believes for as long as it did before",
+    from: "this.company?.validUntil ?? this.validUntil",
+    to: "this.validUntil",
   },
   {
     name: "a holder whose entry is gone goes on believing",

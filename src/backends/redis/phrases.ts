@@ -74,5 +74,6 @@ export function runOf(
 
 /** The core gives the same renewal again for as long as nothing of it changes. */
 function isSame(some: readonly Renewal[], others: readonly Renewal[]): boolean {
+  if (some === others) return true;
   return some.length === others.length && some.every((renewal, place) => renewal === others[place]);
 }
