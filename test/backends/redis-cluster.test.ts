@@ -183,7 +183,7 @@ describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (
     const prefix = `between-${library}:`;
     const slot = slotOf(`${prefix}{alone}`);
     const url = `${cluster.url}?client=${library}`;
-    const locks = new LockManager(redisBackend({ url, prefix, deadlineMs: 5_000 }));
+    const locks = new LockManager(redisBackend({ url, prefix, deadlineMs: 10_000 }));
     try {
       const answers: Promise<string>[] = [];
       // Of a queue of one there is one key.
@@ -192,7 +192,8 @@ describe.each(["ioredis", "redis"] as const)("resharding under load, with %s", (
         await cluster.moveSlot(slot, from, (from + 1) % 3, async () => {
           answers.push(locks.request("alone", async () => "first"));
           answers.push(locks.request("alone", async () => "second"));
-          await sleep(500);
+          // Longer than either library tries by itself.
+          await sleep(3_000);
         });
       });
       expect(await Promise.all(answers)).toEqual(["first", "second"]);

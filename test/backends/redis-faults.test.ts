@@ -116,6 +116,16 @@ describe.each(libraries)("with %s", (library) => {
     expect((await locks.query()).held.map(({ name }) => name)).toEqual(["c"]);
   });
 
+  it("a server that was away for long: who asks when it is back is served within the deadline", async () => {
+    const { server: redis, port } = await server();
+    const locks = locksAt(port, library, { deadlineMs: 400 });
+    await (await locks.acquire("warm")).release();
+    await redis.kill();
+    await sleep(4_000);
+    await redis.start();
+    await (await locks.acquire("a")).release();
+  });
+
   it("a process that stood still past the deadline: an answer that came meanwhile counts", async () => {
     const { port } = await server();
     const url = `redis://127.0.0.1:${port}?client=${library}`;

@@ -12,6 +12,8 @@ export class LineProcess {
   constructor(command: string, args: readonly string[]) {
     const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.#child = child;
+    // One that has ended takes no more orders; that it has ended is told otherwise.
+    child.stdin.on("error", () => {});
     child.on("exit", () => {
       this.#ended = true;
       this.#onNews();

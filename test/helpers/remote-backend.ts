@@ -67,7 +67,12 @@ export class RemoteHost {
     return new Promise<T>((resolve, reject) => {
       const settle = (value: unknown): void => Reflect.apply(resolve, undefined, [value]);
       this.#pending.set(call, { resolve: settle, reject });
-      this.#child.send({ call, client, method, args, watch });
+      // Given a callback, it does not emit what went wrong.
+      this.#child.send({ call, client, method, args, watch }, (error) => {
+        if (error === null) return;
+        this.#pending.delete(call);
+        reject(error);
+      });
     });
   }
 
@@ -147,7 +152,7 @@ class RemoteBackend implements Backend, Browsable {
 
   onEvicted(listener: (queue: string, id: string) => void): void {
     this.#host.onEvicted(this.#client, listener);
-    void this.#host.call(this.#client, "onEvicted", []);
+    this.#host.call(this.#client, "onEvicted", []).catch(() => {});
   }
 
   queues(prefix: string): Promise<readonly string[]> {

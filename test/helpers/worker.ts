@@ -19,6 +19,7 @@ export function startWorker(script: string): Worker {
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
     stdio: ["pipe", "pipe", "inherit"],
   });
+  child.stdin.on("error", () => {});
   const lines: string[] = [];
   const waiting = new Set<() => void>();
   let ended = false;

@@ -172,9 +172,13 @@ export class Leases {
   retire(lease: Lease): void {
     lease.retired = true;
     for (const [seconds, asked] of this.#bySeconds) {
-      void asked.then((found) => {
-        if (found === lease) this.#forget(seconds, asked);
-      });
+      asked.then(
+        (found) => {
+          if (found === lease) this.#forget(seconds, asked);
+        },
+        // Whoever asked for it hears of that.
+        () => {},
+      );
     }
   }
 

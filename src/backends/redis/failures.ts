@@ -100,9 +100,12 @@ export function isScriptMissing(cause: unknown): boolean {
   return textOf(cause).startsWith("NOSCRIPT");
 }
 
-/** Whether the slot of a command is moving, and each of two servers has some of the keys that the command names. */
+/**
+ * Whether the slot of a command is moving, and each of two servers has some of the keys that the command names; or has moved, and the
+ * client has given up following. Which of the three a library says depends on when it stops trying.
+ */
 export function isMoving(cause: unknown): boolean {
-  return refusalOf(textOf(cause)) === "TRYAGAIN";
+  return ["TRYAGAIN", "ASK", "MOVED"].includes(refusalOf(textOf(cause)) ?? "");
 }
 
 /** A command was not sent: there is no connection. */

@@ -42,7 +42,6 @@ export const ownIoredisOptions: Readonly<Record<string, unknown>> = {
   maxRetriesPerRequest: 0,
   // A server that stands still does not end the connection that is given up.
   disconnectTimeout: 50,
-  retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
 };
 
 /** The same for a cluster. */
@@ -53,7 +52,6 @@ export const ownIoredisClusterOptions: Readonly<Record<string, unknown>> = {
   retryDelayOnClusterDown: 0,
   // It asks any node, and waits for one that stands still.
   enableReadyCheck: false,
-  clusterRetryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000),
 };
 
 /** Whether this is a client of ioredis. */

@@ -38,15 +38,8 @@ interface Cluster extends NodeRedisClient {
   nodeClient(node: object): unknown;
 }
 
-function reconnectStrategy(attempt: number): number {
-  return Math.min(25 * 2 ** Math.min(attempt, 6), 1_000);
-}
-
 /** Options of a connection of our own: nothing is queued while it is down. */
-export const ownNodeRedisOptions: { readonly disableOfflineQueue: true; readonly socket: object } = {
-  disableOfflineQueue: true,
-  socket: { reconnectStrategy },
-};
+export const ownNodeRedisOptions: { readonly disableOfflineQueue: true } = { disableOfflineQueue: true };
 
 /** Whether this is a client of node-redis. */
 export function isNodeRedis(client: object): client is NodeRedisClient {

@@ -14,6 +14,11 @@ function shareOf(deadlineMs: number, servers: number): number {
   return Math.ceil(deadlineMs / (servers + 1));
 }
 
+/** How long to wait before connecting once more, by the number of attempts: whoever asks when the server is back has time for it. */
+function retryDelay(deadlineMs: number): (attempt: number) => number {
+  return (attempt) => Math.min(25 * 2 ** Math.min(attempt, 6), 1_000, deadlineMs / 4);
+}
+
 /** Which libraries stand for which, in the order in which they are looked for. */
 const libraries = [
   { client: "ioredis", modules: ["ioredis"], link: ioredis },
@@ -55,12 +60,14 @@ function loadIfThere(name: string): object | null {
 function ioredis(module: object, address: RedisAddress, deadlineMs: number): Link {
   const { kind, hosts, username, password, db, primary, tls, options } = address;
   const secure = tls === null ? {} : { tls };
-  const login = { username, password, ...secure, connectTimeout: deadlineMs };
+  const retryStrategy = retryDelay(deadlineMs);
+  const login = { username, password, ...secure, connectTimeout: deadlineMs, retryStrategy };
   let client: unknown;
   if (kind === "cluster") {
     const redisOptions = { ...ownIoredisOptions, ...login };
     const slotsRefreshTimeout = shareOf(deadlineMs, hosts.length);
-    const own = { ...ownIoredisClusterOptions, slotsRefreshTimeout, redisOptions };
+    const again = { clusterRetryStrategy: retryStrategy, slotsRefreshTimeout };
+    const own = { ...ownIoredisClusterOptions, ...again, redisOptions };
     client = construct(module, "Cluster", [[...hosts], own]);
   } else {
     const where =
@@ -85,7 +92,7 @@ function ioredis(module: object, address: RedisAddress, deadlineMs: number): Lin
 function nodeRedis(module: object, address: RedisAddress, deadlineMs: number): Link {
   const { kind, hosts, username, password, db, primary, tls, options } = address;
   const secure = tls === null ? {} : { tls: true, ...tls };
-  const socket = { ...ownNodeRedisOptions.socket, connectTimeout: deadlineMs, ...secure };
+  const socket = { reconnectStrategy: retryDelay(deadlineMs), connectTimeout: deadlineMs, ...secure };
   const own = { ...ownNodeRedisOptions, socket, ...given({ username, password }) };
   let client: unknown;
   if (kind === "server") {

@@ -82,7 +82,10 @@ export const watchCases: readonly ContractCase[] = [
       const looking = t.append(second.client, queue, second.entry);
       const leaving = holder.remove(queue, self.id);
       const { ahead } = await looking;
-      if (ahead.nearest === null) continue;
+      if (ahead.nearest === null) {
+        await leaving;
+        continue;
+      }
       let told = 0;
       second.unwatch();
       await second.client.watch(queue, second.self, ahead.nearest, () => (told += 1));
