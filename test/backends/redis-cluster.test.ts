@@ -109,8 +109,8 @@ it.each([
   60_000,
 );
 
-// Each redirection was a refusal.
-it("what node-redis has followed too often surely did not happen", async () => {
+// Each redirection was a refusal: what was refused may be sent again.
+it("a slot that has moved is found though node-redis does not follow", async () => {
   const client = createCluster({
     rootNodes: [{ url: `redis://127.0.0.1:${cluster.ports[0]}` }],
     maxCommandRedirections: 0,
@@ -124,10 +124,7 @@ it("what node-redis has followed too often surely did not happen", async () => {
     await backend.list("any");
     const from = await cluster.ownerOf(slot);
     await cluster.moveSlot(slot, from, (from + 1) % 3);
-    await expect((async () => backend.remove("any", "nobody"))()).rejects.toMatchObject({
-      code: "LOCK_UNAVAILABLE",
-      message: expect.stringContaining("the slot has moved"),
-    });
+    expect(await backend.remove("any", "nobody")).toBe(false);
   } finally {
     await backend.close();
     client.destroy();

@@ -5,6 +5,7 @@ import { Command as Command5 } from "ioredis-5";
 import { describe, expect, it } from "vitest";
 import { redisBackend, settingsOf } from "../../src/backends/redis/index.ts";
 import { appendCall, mannerOf, removeCall } from "../../src/backends/redis/calls.ts";
+import { isMoving, sentFailure } from "../../src/backends/redis/failures.ts";
 import {
   hashTagOf,
   KeyNames,
@@ -28,6 +29,24 @@ import type { LockError } from "../../src/core/errors.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 
 const names = fc.string({ minLength: 1, unit: "grapheme" }).filter((name) => !name.includes("\0"));
+
+describe("what a library has given up following", () => {
+  it.each([
+    "Too many Cluster redirections. Last error: ReplyError: MOVED 1553 127.0.0.1:7000",
+    "Too many Cluster redirections. Last error: ReplyError: ASK 1553 127.0.0.1:7000",
+    "Too many Cluster redirections. Last error: ReplyError: TRYAGAIN Multiple keys request during rehashing of slot",
+    "Too many Cluster redirections",
+    "MOVED 1553 127.0.0.1:7000",
+    "TRYAGAIN Multiple keys request during rehashing of slot",
+  ])("surely did not happen, and may be sent again: %s", (text) => {
+    expect(isMoving(new Error(text))).toBe(true);
+    expect(sentFailure(new Error(text))).toMatchObject({ code: "LOCK_UNAVAILABLE", retryable: true });
+  });
+
+  it("is not every refusal", () => {
+    expect(isMoving(new Error("CLUSTERDOWN The cluster is down"))).toBe(false);
+  });
+});
 
 describe("keys", () => {
   it("of different names are different, and say their name", () => {
