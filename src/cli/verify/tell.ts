@@ -28,7 +28,8 @@ export function tellVerified(output: Output, told: Told): void {
   const { judgement, writes, faults, grants, losses } = verified;
   output.line(`${store}: ${clients} clients for ${human(forMs)}, ttl ${human(ttlMs)}, seed ${seed}`);
   const brought = [...faults].map(([fault, count]) => `${count} ${fault}`).join(", ");
-  output.line(`${grants} grants, ${losses} losses; faults: ${brought === "" ? "none" : brought}`);
+  const lost = losses === 1 ? "1 loss" : `${losses} losses`;
+  output.line(`${grants} grants, ${lost}; faults: ${brought === "" ? "none" : brought}`);
   output.line();
   const rows = judgement.rows.map((row) => [
     row.invariant,
