@@ -212,16 +212,23 @@ describe("a client", () => {
     const rig = await start(1);
     const proxy = await FrameProxy.start(only(rig).port);
     const backend = zookeeperBackend({ hosts: `127.0.0.1:${proxy.port}`, root: "/f", tickMs });
-    const looks = () => Promise.all([backend.list("a"), backend.remove("a", "nobody"), backend.queues("")]);
+    const nobody = { queue: "a", id: "nobody", seq: 1n, ttlMs: 1_000 };
+    const looks = () =>
+      Promise.all([
+        backend.list("a"),
+        backend.remove("a", "nobody"),
+        backend.queues(""),
+        backend.renew([nobody]).then(([renewed]) => renewed?.outcome),
+      ]);
     try {
-      expect(await looks()).toEqual([[], false, []]);
+      expect(await looks()).toEqual([[], false, [], "gone"]);
       proxy.farewells = 1;
       proxy.refuse = true;
       proxy.resetAll();
       await sleep(100);
       const looking = looks();
       proxy.refuse = false;
-      expect(await looking).toEqual([[], false, []]);
+      expect(await looking).toEqual([[], false, [], "gone"]);
       expect(proxy.farewells).toBeLessThan(1);
     } finally {
       await backend.close();

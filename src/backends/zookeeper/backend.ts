@@ -78,7 +78,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     const isLost = (id: bigint): boolean => this.#sessions.isLost(id);
     const context = { clock, paths, layout, acl, owns: this.#owns, viewer: this.#viewer, isLost };
     this.#appends = new Appends(context, this.#sessions);
-    this.#renewals = new Renewals(clock, this.#owns, (queue, id) => this.#find(queue, id));
+    this.#renewals = new Renewals(clock, this.#owns, (queue, id) => anew(() => this.#find(queue, id)));
   }
 
   append(queue: string, entry: NewEntry): Promise<Snapshot | null> {
@@ -188,14 +188,9 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     this.#viewer.neighbours(session).forget();
   }
 
-  /** Work that any session will do for: where its session is over before anything was sent, another one does it. */
+  /** Work that any session will do for. */
   async #looked<T>(what: string, work: () => Promise<T>): Promise<T> {
-    return this.#told(what, () =>
-      work().catch((error: unknown) => {
-        if (!hasZooCode(error, "sessionExpired") || !error.unsent) throw error;
-        return work();
-      }),
-    );
+    return this.#told(what, () => anew(work));
   }
 
   async #told<T>(what: string, work: () => Promise<T> | T): Promise<T> {
@@ -213,4 +208,12 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   #assertOpen(): void {
     if (this.#closing !== null) throw closedError();
   }
+}
+
+/** Work that any session will do for: where its session is over before anything was sent, another one does it. */
+function anew<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    if (!hasZooCode(error, "sessionExpired") || !error.unsent) throw error;
+    return work();
+  });
 }
