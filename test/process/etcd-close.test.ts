@@ -39,3 +39,18 @@ it("a client that is closed within the answer of a call, with others under way, 
     console.log("whole");`;
   expect(await run(script, 30_000)).toEqual({ code: 0, signal: null, output: "whole" });
 }, 60_000);
+
+it("a client that is closed with a request under way, on a lease that is nearly over, ends it and the process goes on", async () => {
+  const script = `
+    import { etcdBackend } from "${built.address("backends/etcd/index")}";
+    const backend = await etcdBackend({ endpoints: ["${node.endpoint}"], prefix: "closed/" });
+    const owner = { client: "c", pid: 1, host: "h" };
+    const entry = (id) => ({ id, owner, mode: "write", weight: 1, ttlMs: 1000 });
+    await backend.append("q", entry("c.1"));
+    await backend.remove("q", "c.1");
+    await new Promise((resolve) => setTimeout(resolve, 850));
+    const asked = backend.append("q", entry("c.2")).catch(({ code }) => code);
+    await backend.close();
+    console.log(await asked);`;
+  expect(await run(script, 10_000)).toEqual({ code: 0, signal: null, output: "LOCK_CLOSED" });
+}, 30_000);

@@ -240,6 +240,12 @@ async function stands(
   asked: NewEntry,
   { key, createRevision: seq, lease: leaseId }: KeyValue,
 ): Promise<Said> {
+  const before = store.own(queue, asked.id);
+  if (before?.expired) {
+    // It is being taken out: what is there now is not for long.
+    await store.expire([before]);
+    return "again";
+  }
   const lease = store.leases.find(leaseId);
   if (lease !== undefined) {
     store.remember(queue, asked.id, Buffer.from(key).toString(), seq, lease);

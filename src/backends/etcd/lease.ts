@@ -7,7 +7,7 @@
  * ends at most one ttl after its last renewal or its owner's death, and renewing costs no write.
  */
 import type { Clock, Timer } from "../../core/clock.ts";
-import type { Calls } from "./calls.ts";
+import { type Calls, closedError } from "./calls.ts";
 import * as methods from "./client/methods.ts";
 
 /** An entry that this client has put into the store, or may have. */
@@ -24,6 +24,8 @@ export interface OwnEntry {
   sweepAt: number;
   /** How often it is taken out before it is forgotten. */
   sweeps: number;
+  /** It is being taken out because nobody has renewed it: nothing prolongs it any more, also no answer that is on its way. */
+  expired: boolean;
   /** What the store has told of its end: that it is gone, or that somebody took it out by force. */
   ended: "gone" | "evicted" | null;
 }
@@ -89,6 +91,8 @@ export class Leases {
   async forTtl(ttlMs: number): Promise<Lease> {
     const seconds = Math.ceil(ttlMs / 1_000);
     for (;;) {
+      // What is left is given back then, and nothing more is granted.
+      if (this.#closed) throw closedError();
       const asked = this.#bySeconds.get(seconds) ?? this.#grant(seconds);
       const lease = await asked;
       if (this.#bySeconds.get(seconds) !== asked) continue;

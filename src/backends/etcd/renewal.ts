@@ -41,6 +41,8 @@ export async function renewAll(store: EtcdStore, renewals: readonly Renewal[]): 
     const outcome = kept.get(own.lease) ?? (await keep(store, own.lease));
     if (outcome !== true) return { outcome: "unknown", cause: outcome === false ? undefined : outcome.cause };
     if (!store.leases.trusts(own.lease, term)) return { outcome: "unknown" };
+    // It was there when we looked, but its deadline has passed since.
+    if (own.expired) return { outcome: "gone" };
     store.leases.hold(own);
     return { outcome: "renewed", expiresInMs: leftOf(own, startedAt) };
   });
@@ -156,7 +158,7 @@ async function lengthen(
       compare: [createdAt(key, seq)],
       success: [{ put: { key, ignoreValue: true, lease: lease.id } }],
     });
-    if (!succeeded) return;
+    if (!succeeded || own.expired) return;
     store.move(own, lease);
     lengthened[index] = { outcome: "renewed", expiresInMs: leftOf(own, startedAt) };
   });

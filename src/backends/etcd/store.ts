@@ -90,7 +90,8 @@ export class EtcdStore {
   remember(queue: string, id: string, key: string, seq: bigint | null, lease: Lease): OwnEntry {
     const before = this.own(queue, id);
     const sweeps = seq === null ? doubtfulSweeps : 1;
-    const own: OwnEntry = { queue, id, key, seq, lease, until: 0, sweepAt: 0, sweeps, ended: null };
+    const [until, sweepAt, expired, ended] = [0, 0, false, null];
+    const own: OwnEntry = { queue, id, key, seq, lease, until, sweepAt, sweeps, expired, ended };
     // The lease must not seem empty in between.
     this.leases.hold(own);
     if (before !== undefined) this.forget(before);
@@ -117,6 +118,7 @@ export class EtcdStore {
 
   /** Takes out entries that nobody has renewed in time. */
   async expire(entries: readonly OwnEntry[]): Promise<void> {
+    for (const own of entries) own.expired = true;
     const due = await Promise.all(entries.map((own) => this.#standing(own)));
     await this.transactAll(
       "taking out what has expired",
@@ -131,14 +133,14 @@ export class EtcdStore {
   }
 
   /** Where an entry is, as far as is known: of one that may have arrived the store is asked. */
-  async #standing({
-    queue,
-    id,
-    key,
-    seq,
-  }: OwnEntry): Promise<{ readonly key: Uint8Array | string; readonly createRevision: bigint } | undefined> {
+  async #standing(
+    own: OwnEntry,
+  ): Promise<{ readonly key: Uint8Array | string; readonly createRevision: bigint } | undefined> {
+    const { queue, id, key, seq } = own;
     if (seq !== null) return { key, createRevision: seq };
     const { kvs } = await this.calls.read("a look at an entry", methods.range, { key });
+    // What is there may have been put by a further try, which counts.
+    if (this.own(queue, id) !== own || this.#joining.get(key) === id) return undefined;
     const show = this.show(queue);
     return kvs.find((kv) => show(kv).id === id);
   }
