@@ -18,8 +18,12 @@ interface Ask {
   readonly kind: "exclusive" | "shared" | "permit";
   readonly weight: number;
   readonly controller: AbortController;
+  /** Whether it is refused rather than made to wait. */
+  readonly atOnce: boolean;
   state: "pending" | "held" | "ended";
   lock: Lock | null;
+  /** Whether one that was asked for later, and excludes it, was granted before it. */
+  passed: boolean;
 }
 
 /** What the programs of one store have in common. */
@@ -101,11 +105,13 @@ class Program {
       kind,
       weight: kind === "permit" ? 1 + below(this.#random, permits) : 1,
       controller: new AbortController(),
+      atOnce: this.#random() < 0.25,
       state: "pending",
       lock: null,
+      passed: false,
     };
     this.#asks.push(ask);
-    this.#take(ask, this.#random() < 0.25).then(
+    this.#take(ask).then(
       (lock) => this.#granted(ask, lock),
       (error: unknown) => {
         ask.state = "ended";
@@ -115,7 +121,7 @@ class Program {
     );
   }
 
-  #take({ client, name, kind, weight, controller }: Ask, atOnce: boolean): Promise<Lock | null> {
+  #take({ client, name, kind, weight, controller, atOnce }: Ask): Promise<Lock | null> {
     const { signal } = controller;
     if (kind === "permit") {
       const pool = client.semaphore(name, permits);
@@ -144,9 +150,10 @@ class Program {
     if (used > permits) this.#wrong.push(`${used} of ${permits} permits are held`);
   }
 
+  /** One that is refused rather than made to wait may hear of it after the next is granted: only if it is granted, too, was it overtaken. */
   #checkOrder(ask: Ask): void {
     const before = this.#asks.slice(0, this.#asks.indexOf(ask));
-    const overtaken = before.some(
+    const passed = before.filter(
       (other) =>
         other.state === "pending" &&
         !other.controller.signal.aborted &&
@@ -154,6 +161,8 @@ class Program {
         meets(other, ask) &&
         conflict(other, ask),
     );
+    for (const other of passed) other.passed = true;
+    const overtaken = ask.passed || passed.some(({ atOnce }) => !atOnce);
     if (overtaken) this.#wrong.push("a request overtook an earlier one of its client");
   }
 

@@ -57,7 +57,7 @@ describe("what is taken out at its deadline", () => {
     proxy = await TcpProxy.start(node.port);
     ends.push(() => proxy.close());
     const endpoints = [`http://127.0.0.1:${proxy.port}`];
-    backend = await etcdBackend({ endpoints, prefix: "l/", callMs: 600, patienceMs: 600 });
+    backend = etcdBackend({ endpoints, prefix: "l/", callMs: 600, patienceMs: 600 });
     ends.push(() => backend.close());
     there = async () => (await keys(node.endpoint, "l/")).length;
   });
