@@ -132,4 +132,11 @@ describe("a connect string", () => {
   it.each(["", ",", "a:0", "a:70000", "a:b", "user@a", "a//b", "a/../b", "a b"])("refuses %j", (text) => {
     expect(() => parseEnsemble(text)).toThrow(TypeError);
   });
+
+  it.each([[["a:1"]], [undefined], [{ host: "a", port: 1 }]])(
+    "refuses %j, and shows how it is written",
+    (hosts) => {
+      expect(() => parseEnsemble(hosts)).toThrow(/one text, such as "zk1:2181,zk2:2181"/);
+    },
+  );
 });

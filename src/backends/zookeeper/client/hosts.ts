@@ -16,7 +16,10 @@ export interface Ensemble {
 const defaultPort = 2181;
 
 /** Reads a connect string; throws a TypeError that says what is wrong with it. */
-export function parseEnsemble(text: string): Ensemble {
+export function parseEnsemble(text: unknown): Ensemble {
+  if (typeof text !== "string") {
+    throw new TypeError('the hosts of ZooKeeper are one text, such as "zk1:2181,zk2:2181"');
+  }
   const slash = text.indexOf("/");
   const chroot = slash < 0 ? "" : text.slice(slash).replace(/\/+$/, "");
   const hosts = (slash < 0 ? text : text.slice(0, slash)).split(",").map(parseHost);
