@@ -22,6 +22,7 @@ export async function startMysql9() {
     `--basedir=${join(tree, "usr")}`,
     `--lc-messages-dir=${join(tree, "usr", "share", "mysql")}`,
     `--datadir=${join(folder, "data")}`,
+    `--tmpdir=${folder}`,
   ];
   const asRoot = process.getuid?.() === 0 ? ["--user=root"] : [];
   const own = ["--secure-file-priv=", "--mysqlx=OFF", "--skip-log-bin", "--innodb-redo-log-capacity=8M"];
