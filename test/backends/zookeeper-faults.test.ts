@@ -14,6 +14,7 @@ import { type Build, build } from "../helpers/child.ts";
 import { FrameProxy } from "../helpers/frame-proxy.ts";
 import { startHolder } from "../helpers/holder.ts";
 import type { LineProcess } from "../helpers/line-process.ts";
+import { rejection } from "../helpers/promises.ts";
 import { expectValid, Recorded } from "../helpers/recorded.ts";
 import { litterBelow, rawSession, started, type ZooRig } from "../helpers/zookeeper.ts";
 
@@ -356,6 +357,29 @@ describe("a client", () => {
     expect((await looker.getChildren("/f/a")).children).toEqual([]);
     await looker.close();
   });
+
+  it("that gives up on a request whose node may have been made takes it out when it is back", async () => {
+    const rig = await start(1, { containerMs: 600_000 });
+    const proxy = await proxied(only(rig).port);
+    const locks = await open(`127.0.0.1:${proxy.port}`, { session: "10s", reach: "300ms" });
+    await locks.request("a", { ttl: "1s" }, () => {});
+    const looker = rawSession(rig.hosts);
+    const entries = async (): Promise<number> => (await looker.getChildren("/f/a")).children.length;
+    try {
+      proxy.down.swallow = true;
+      const refused = rejection(locks.acquire("a", { ttl: "1s" }));
+      await expect.poll(entries).toBe(1);
+      // Nobody is reached for longer than it tries, but not for as long as its session.
+      proxy.refuse = true;
+      proxy.resetAll();
+      expect(await refused).toMatchObject({ code: "LOCK_OUTCOME_UNKNOWN" });
+      await sleep(4_000);
+      proxy.heal();
+      await expect.poll(entries, { timeout: 4_000, interval: 100 }).toBe(0);
+    } finally {
+      await looker.close();
+    }
+  }, 30_000);
 
   it("whose request is lost on the way asks again, in the same place", async () => {
     const rig = await start(1);

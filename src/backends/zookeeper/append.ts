@@ -2,13 +2,14 @@
 import type { NewEntry, Snapshot } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
 import { nothingAhead, ruleOf } from "../../core/grant.ts";
-import { type Acl, hasZooCode, type Stat, type ZooSession } from "./client/index.ts";
+import { type Acl, connectionLoss, hasZooCode, type Stat, type ZooSession } from "./client/index.ts";
 import { encodeEntry } from "./data.ts";
 import { entriesAmong, guidOf, type Layout, parseNode, stemFor } from "./nodes.ts";
 import type { Turn } from "./lanes.ts";
 import { Own } from "./own.ts";
 import type { OwnEntries } from "./owns.ts";
 import { lineage, type Paths } from "./paths.ts";
+import type { Strays } from "./strays.ts";
 import type { Streak } from "./streaks.ts";
 import type { Viewer } from "./view.ts";
 
@@ -24,6 +25,7 @@ export interface AppendContext {
   readonly layout: Layout;
   readonly acl: readonly Acl[];
   readonly owns: OwnEntries;
+  readonly strays: Strays;
   readonly viewer: Viewer;
   /** Whether a session was this client's and is over. */
   readonly isLost: (sessionId: bigint) => boolean;
@@ -91,40 +93,53 @@ async function make(
   const { acl } = context;
   const path = `${parent}/${stemFor(asked, guid, context.layout)}`;
   const wanted = { path, data: encodeEntry(asked), acl, mode: "ephemeral-sequential" } as const;
-  let doubtful = false;
-  for (let tries = 1; ; tries++) {
-    const found = doubtful ? await findAgain(context.viewer, session, parent, guid) : null;
-    if (found !== null) {
-      turn.done();
-      return found;
+  let mayBeThere = context.strays.take(parent, asked.id, session);
+  try {
+    for (let tries = 1; ; tries++) {
+      const found = mayBeThere ? await findAgain(context.viewer, session, parent, guid) : null;
+      if (found !== null) {
+        turn.done();
+        return found;
+      }
+      mayBeThere = false;
+      const guessed = streak.begin();
+      const making = session.create(wanted);
+      // The read waits for the write before it, and both are answered together: cheaper than a read that is answered by itself.
+      const listing = guessed ? null : namesIn(session, parent);
+      let made: { readonly path: string; readonly stat: Stat };
+      try {
+        made = await making;
+      } catch (error) {
+        streak.end();
+        mayBeThere = isDoubtful(error);
+        if (tries >= mostTries) throw error;
+        // Not waited for: the next try is sent right behind, before anything that is asked later.
+        if (hasZooCode(error, "noNode")) makeParents(session, parent, acl);
+        else if (!mayBeThere) throw error;
+        continue;
+      }
+      mayBeThere = true;
+      const name = made.path.slice(parent.length + 1);
+      const alone = guessed && streak.follows(name);
+      const children = alone ? [name] : await (listing ?? namesIn(session, parent));
+      const node = { path: made.path, seq: made.stat.czxid, children };
+      const before = turn.earlier();
+      if (before === null) {
+        turn.done();
+        if (children === null || children.length < 2) return node;
+        return (await twinOf(context, session, parent, guid, name, children)) ?? node;
+      }
+      await Promise.all([before, session.delete(node.path).catch(ignoreMissing)]);
+      mayBeThere = false;
     }
-    const guessed = streak.begin();
-    const making = session.create(wanted);
-    // The read waits for the write before it, and both are answered together: cheaper than a read that is answered by itself.
-    const listing = guessed ? null : namesIn(session, parent);
-    let made: { readonly path: string; readonly stat: Stat };
-    try {
-      made = await making;
-    } catch (error) {
-      streak.end();
-      if (tries >= mostTries) throw error;
-      if (isDoubtful(error)) doubtful = true;
-      // Not waited for: the next try is sent right behind, before anything that is asked later.
-      else if (hasZooCode(error, "noNode")) makeParents(session, parent, acl);
-      else throw error;
-      continue;
-    }
-    const name = made.path.slice(parent.length + 1);
-    const alone = guessed && streak.follows(name);
-    const children = alone ? [name] : await (listing ?? namesIn(session, parent));
-    const node = { path: made.path, seq: made.stat.czxid, children };
-    const before = turn.earlier();
-    if (before === null) {
-      turn.done();
-      if (children === null || children.length < 2) return node;
-      return (await twinOf(context, session, parent, guid, name, children)) ?? node;
-    }
-    await Promise.all([before, session.delete(node.path).catch(ignoreMissing)]);
+  } catch (error) {
+    if (!mayBeThere) throw error;
+    context.strays.add(parent, asked, session);
+    // That it could not be looked for says nothing about what was sent before.
+    const isUnsent = hasZooCode(error, "connectionLoss") && error.unsent;
+    throw isUnsent
+      ? connectionLoss(false, new Error("no server was reached since", { cause: error }))
+      : error;
   }
 }
 

@@ -21,6 +21,7 @@ import { OwnEntries } from "./owns.ts";
 import type { Paths } from "./paths.ts";
 import { Renewals } from "./renewals.ts";
 import { Sessions, type SessionsOptions } from "./sessions.ts";
+import { Strays } from "./strays.ts";
 import { Viewer } from "./view.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -56,6 +57,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   readonly #sessions: Sessions;
   readonly #owns: OwnEntries;
   readonly #viewer: Viewer;
+  readonly #strays: Strays;
   readonly #watcher: Watcher;
   readonly #appends: Appends;
   readonly #renewals: Renewals;
@@ -69,6 +71,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
     this.#clock = clock;
     this.#owns = new OwnEntries(clock);
     this.#viewer = new Viewer(clock, this.#owns);
+    this.#strays = new Strays(clock, this.#owns, this.#viewer);
     this.#watcher = new Watcher(clock, paths, this.#owns, this.#viewer);
     this.#sessions = new Sessions({
       ...setup,
@@ -76,7 +79,8 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
       inUse: (session) => [...this.#owns.all()].some((own) => own.session === session),
     });
     const isLost = (id: bigint): boolean => this.#sessions.isLost(id);
-    const context = { clock, paths, layout, acl, owns: this.#owns, viewer: this.#viewer, isLost };
+    const ours = { owns: this.#owns, strays: this.#strays, viewer: this.#viewer };
+    const context = { clock, paths, layout, acl, ...ours, isLost };
     this.#appends = new Appends(context, this.#sessions);
     this.#renewals = new Renewals(clock, this.#owns, (queue, id) => anew(() => this.#find(queue, id)));
   }
@@ -174,6 +178,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
       lives.set(session, Math.max(lives.get(session) ?? 0, expiresAt - now));
     }
     this.#owns.rest();
+    this.#strays.rest();
     await Promise.all(
       this.#sessions.all().map((session) => {
         const lifeMs = lives.get(session);
@@ -185,6 +190,7 @@ export class ZooKeeperBackend implements Backend, Browsable, Examinable {
   #lost(session: ZooSession): void {
     if (this.#closing !== null) return;
     this.#owns.sessionLost(session);
+    this.#strays.sessionLost(session);
     this.#viewer.neighbours(session).forget();
   }
 

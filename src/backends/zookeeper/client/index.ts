@@ -1,5 +1,5 @@
 /** A client of ZooKeeper's wire protocol: sessions, nodes and watches, and nothing of locks. Re-exports only. */
-export { hasZooCode, ZooError } from "./errors.ts";
+export { connectionLoss, hasZooCode, ZooError } from "./errors.ts";
 export { type Ensemble, type Host, parseEnsemble } from "./hosts.ts";
 export type { Credentials, SessionOptions } from "./options.ts";
 export { openSocket } from "./socket.ts";
