@@ -16,8 +16,9 @@ export function storeUrl(option: string | undefined, env: NodeJS.ProcessEnv): st
 }
 
 /** The store of a call as people may see it. */
-export function storeOf(call: Pick<Call, "given" | "env">): string {
-  return showStore(storeUrl(call.given.value("store"), call.env));
+export function storeOf({ given, env }: Pick<Call, "given" | "env">): string {
+  const cluster = given.value("cluster");
+  return cluster === undefined ? showStore(storeUrl(given.value("store"), env)) : `${cluster} (throwaway)`;
 }
 
 /** Opens the store of a call, does the work, and closes it. What goes wrong becomes a Failure that names the store. */

@@ -1,7 +1,9 @@
 /** A store's address never shows its credentials, whatever they look like. */
 import { assert, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Given } from "../../src/cli/command.ts";
 import { secretsOf, showStore } from "../../src/cli/store-url.ts";
+import { storeOf } from "../../src/cli/store.ts";
 
 describe("showStore", () => {
   it.each([
@@ -31,6 +33,20 @@ describe("showStore", () => {
         expect(showStore(`redis://user:${secret}@cache:6379/0`)).toBe("redis://cache:6379/0");
       }),
     );
+  });
+});
+
+describe("storeOf", () => {
+  const env = { HOLDFAST_STORE: "redis://cache" };
+  const given = (values: Record<string, string>): Given => ({
+    value: (name) => values[name],
+    flag: () => false,
+  });
+
+  it("names what a call speaks to: the option, the environment, or servers of its own", () => {
+    expect(storeOf({ given: given({ store: "etcd://h" }), env })).toBe("etcd://h");
+    expect(storeOf({ given: given({}), env })).toBe("redis://cache");
+    expect(storeOf({ given: given({ cluster: "zookeeper" }), env })).toBe("zookeeper (throwaway)");
   });
 });
 
