@@ -39,8 +39,8 @@ it("judges a store that keeps its promises as valid, and writes the report and t
 
 it("speaks JSON", async () => {
   const words = ["verify", "--json", "--for", "1s", "--clients", "2", "--ttl", "300ms", "--faults", "none"];
-  const { code, stdout } = await rig.run(words);
-  expect(code).toBe(0);
+  const { code, stdout, stderr } = await rig.run(words);
+  expect(code, stdout + stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ verdict: "valid", clients: 2, ttlMs: 300, faults: {} });
 }, 40_000);
 
