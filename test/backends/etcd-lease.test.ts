@@ -57,7 +57,7 @@ describe("what is taken out at its deadline", () => {
     proxy = await TcpProxy.start(node.port);
     ends.push(() => proxy.close());
     const endpoints = [`http://127.0.0.1:${proxy.port}`];
-    backend = etcdBackend({ endpoints, prefix: "l/", callMs: 600, patienceMs: 600 });
+    backend = etcdBackend({ endpoints, prefix: "l/" });
     ends.push(() => backend.close());
     there = async () => (await keys(node.endpoint, "l/")).length;
   });
@@ -82,8 +82,9 @@ describe("what is taken out at its deadline", () => {
     await backend.remove("q", "c.0");
     proxy.up.swallow = true;
     const lost = rejection(Promise.resolve(backend.append("q", entry)));
-    expect(await lost).toMatchObject({ code: "LOCK_OUTCOME_UNKNOWN" });
+    await sleep(100);
     proxy.heal();
+    expect(await lost).toMatchObject({ code: "LOCK_OUTCOME_UNKNOWN" });
     await backend.list("q");
     // The entry is put at 950 ms; at 1,005 the deadline of the first try is over, and the store is asked whether it has arrived after all.
     await at(750);
