@@ -5,7 +5,7 @@
 import type { NewEntry } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { hasZooCode, type ZooSession } from "./client/index.ts";
-import { guidOf } from "./nodes.ts";
+import { entriesAmong, guidOf } from "./nodes.ts";
 import type { OwnEntries } from "./owns.ts";
 import type { Viewer } from "./view.ts";
 
@@ -73,8 +73,8 @@ export class Strays {
     try {
       const { session, parent, id } = stray;
       // What was under way before a change of servers is refused by the leader or done before this is answered.
-      const children = await this.#viewer.children(session, parent);
-      for (const name of children.filter((child) => child.startsWith(`_c_${guidOf(id)}-`))) {
+      const entries = entriesAmong(await this.#viewer.children(session, parent));
+      for (const { name } of entries.filter(({ guid }) => guid === guidOf(id))) {
         const path = `${parent}/${name}`;
         const stat = await session.exists(path);
         // An append has taken it over since.

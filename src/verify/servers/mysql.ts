@@ -18,16 +18,13 @@ export async function startMysql(options: DatabaseOptions = {}): Promise<Started
   const asRoot = process.getuid?.() === 0 ? ["--user=root"] : [];
   const speed = durable ? [] : [...hasty, "--debug-no-sync", "--innodb-log-file-size=16M"];
   const data = `--datadir=${join(folder, "data")}`;
-  const common = ["--no-defaults", ...asRoot, data, temporary(folder), ...speed, "--skip-log-bin"];
+  // A server that starts takes away the temporary files that it finds, also those that others are using: so it has a place of its own.
+  const temporary = `--tmpdir=${folder}`;
+  const common = ["--no-defaults", ...asRoot, data, temporary, ...speed, "--skip-log-bin"];
   const normal = ["--auth-root-authentication-method=normal", "--skip-test-db"];
   await mustRunAs({}, folder, await locate("mariadb-install-db"), [...common, ...normal]);
   const args = [...common, ...settings.map((setting) => `--${setting}`)];
   return serveMysql({ name: "mysql", folder, command: await locate("mariadbd"), args, env });
-}
-
-/** A place of its own for what is temporary: a server that starts takes away what it finds there, also what others are using. */
-function temporary(folder: string): string {
-  return `--tmpdir=${folder}`;
 }
 
 /** Starts a server of MariaDB or MySQL whose data is in a folder already. */
@@ -45,7 +42,6 @@ export async function serveMysql(program: {
     command,
     args: [
       ...args,
-      temporary(folder),
       `--socket=${join(folder, "s.sock")}`,
       `--port=${port}`,
       "--bind-address=127.0.0.1",
