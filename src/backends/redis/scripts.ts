@@ -37,7 +37,7 @@ local function publish(channel, message)
 end
 local function leaveLine(line, queue, entries, order, id, seq, heir)
   if not string.find(line, '^%z%d+ %d+ w%z') then return nil end
-  local first = redis.call('ZRANGE', order, 0, 1)
+  local first = redis.call('ZRANGE', order, '0', '1')
   if first[1] ~= id then return nil end
   local records = redis.call('HMGET', entries, id, first[2] or id)
   if not records[1] or not records[2] then return nil end
