@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseHistory } from "../../src/verify/history-text.ts";
 import { locate } from "../../src/verify/servers/programs.ts";
 import { CliRig } from "../helpers/cli.ts";
+import { makeClocks } from "../helpers/clocks.ts";
 
 let rig: CliRig;
 let temporary: string;
@@ -42,6 +43,52 @@ it("speaks JSON", async () => {
   const { code, stdout, stderr } = await rig.run(words);
   expect(code, stdout + stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ verdict: "valid", clients: 2, ttlMs: 300, faults: {} });
+}, 40_000);
+
+it("does not blame a store for a wall clock that is set forward, at which locks end early", async () => {
+  const [clock] = await makeClocks(1);
+  let aheadMs = 0;
+  const setting = setInterval(() => void clock?.set((aheadMs += 5_000)), 700);
+  try {
+    const words = ["verify", "--json", "--for", "8s", "--clients", "2", "--ttl", "500ms", "--faults", "none"];
+    const { code, stdout, stderr } = await rig.run([...words, "--out", "seen"], clock?.env);
+    expect(code, stdout + stderr).toBe(0);
+    const events = parseHistory(readFileSync(join(rig.folder, "seen/history.jsonl"), "utf8"));
+    expect(events.filter(({ f }) => f === "lost").length).toBeGreaterThan(0);
+    expect(events.filter(({ fault }) => fault === "stall").length).toBeGreaterThan(0);
+  } finally {
+    clearInterval(setting);
+    await clock?.remove();
+  }
+}, 60_000);
+
+it("does not blame a client for not ending while it stands still, but one that lives and does not", async () => {
+  const dist = (path: string): string => JSON.stringify(new URL(`../../dist/${path}`, import.meta.url));
+  const script = `
+    import { connect } from ${dist("index.js")};
+    import { Fleet, startResource } from ${dist("verify/live/fleet.js")};
+    const { port, stop } = await startResource(${JSON.stringify(temporary)}, "fenced");
+    const common = { ttlMs: 300, calmMs: 0, lanes: 1, seed: 1, ownStore: false, prefix: "verify/x/" };
+    const fleet = new Fleet(${JSON.stringify(rig.store)}, ${JSON.stringify(temporary)}, {
+      ...common, fencedPort: port, unfencedPort: port,
+    });
+    const stopped = await fleet.join(0);
+    await stopped.started;
+    stopped.pause();
+    setTimeout(() => stopped.resume(), 4_000);
+    console.log("late:", (await fleet.finish(1_500)).length);
+    // Whatever it asks for, it waits.
+    const locks = await connect(${JSON.stringify(rig.store)});
+    await locks.acquire(["verify/x/a", "verify/x/b"]);
+    await locks.semaphore("verify/x/a", 3).acquire({ weight: 3 });
+    const waiting = await fleet.join(0);
+    await waiting.started;
+    console.log("late:", (await fleet.finish(1_500)).length);
+    await fleet.end();
+    await stop();
+    await locks.close();`;
+  const running = rig.spawn(process.execPath, ["--input-type=module", "-e", script], { TMPDIR: temporary });
+  expect(await running.ended).toMatchObject({ code: 0, stdout: "late: 0\nlate: 1\n", stderr: "" });
 }, 40_000);
 
 it("heals, ends all processes and takes everything away at Ctrl-C", async () => {

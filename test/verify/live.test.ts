@@ -1,9 +1,11 @@
 /** The parts of `holdfast verify` that decide: which faults come, what a resource takes, what is promised, what was false. */
+import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryBackend } from "../../src/backends/memory/index.ts";
-import type { Fault, NewEntry, Traits } from "../../src/core/backend.ts";
+import type { Entry, Fault, NewEntry, Traits } from "../../src/core/backend.ts";
 import { LockError } from "../../src/core/errors.ts";
 import { LockManager } from "../../src/core/manager.ts";
+import type { Invariant } from "../../src/verify/checks/check.ts";
 import { History, type NewEvent } from "../../src/verify/history.ts";
 import { Fleet } from "../../src/verify/live/fleet.ts";
 import { judge, type Row } from "../../src/verify/live/judge.ts";
@@ -15,7 +17,9 @@ import { findWay, looseAnswers, Route } from "../../src/verify/live/routes.ts";
 import { useNamesOfObjects } from "../../src/verify/live/stories/naming.ts";
 import { Party } from "../../src/verify/live/stories/party.ts";
 import { tallyWrites } from "../../src/verify/live/tally.ts";
+import { Users } from "../../src/verify/live/workload.ts";
 import { Dice } from "../../src/verify/simulate/dice.ts";
+import { block } from "../helpers/blocked-loop.ts";
 import { noTask } from "../helpers/no-task.ts";
 
 describe("the plan", () => {
@@ -181,18 +185,15 @@ describe("the judge", () => {
     });
   });
 
-  /** Somebody waits on a lock of the calm opening; gives how often that is found to be too long. */
-  function waited(...rest: readonly (readonly [atMs: number, event: NewEvent])[]): number | undefined {
+  type Happened = readonly [atMs: number, event: NewEvent];
+  /** How often an invariant is found to be broken. */
+  function found(invariant: Invariant, happened: readonly Happened[]): number | undefined {
     let t = 0n;
     const history = new History({ now: () => t });
-    const record = (atMs: number, event: NewEvent): void => {
+    for (const [atMs, event] of happened) {
       t = BigInt(atMs) * 1_000_000n;
       history.record(event);
-    };
-    const about = { proc: "p", f: "acquire", attempt: "p" } as const;
-    record(0, { ...about, type: "invoke", lock: "calm/a" });
-    for (const [atMs, event] of rest) record(atMs, event);
-    record(9_000, { proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 });
+    }
     const { rows } = judge(history.events, {
       traits,
       suffered: new Set(),
@@ -201,7 +202,13 @@ describe("the judge", () => {
       waitMs: 60_000,
       calmWaitMs: 1_000,
     });
-    return rows.find(({ invariant }) => invariant === "L1")?.found;
+    return rows.find((row) => row.invariant === invariant)?.found;
+  }
+  const end: NewEvent = { proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 };
+  const asks: NewEvent = { proc: "p", f: "acquire", attempt: "p", type: "invoke", lock: "calm/a" };
+  /** Somebody waits on a lock of the calm opening; gives how often that is found to be too long. */
+  function waited(...rest: readonly Happened[]): number | undefined {
+    return found("L1", [[0, asks], ...rest, [9_000, end]]);
   }
   const fault = { proc: "nemesis", f: "fault" } as const;
   const kill: NewEvent = { ...fault, type: "info", fault: "kill", target: "p" };
@@ -243,8 +250,25 @@ describe("the judge", () => {
     expect(waited()).toBe(1);
   });
 
+  it("blames nobody for a lock that lasted less than it should while somebody stood still, and only then", () => {
+    const lasts = { ...asks, ttl: 1_000 };
+    const granted = (validUntilMs: number): NewEvent => ({
+      ...ok,
+      validUntil: BigInt(validUntilMs) * 1_000_000n,
+    });
+    const lost: NewEvent = { proc: "p", f: "lost", type: "info", attempt: "p" };
+    const kept = (...rest: readonly Happened[]): number | undefined =>
+      found("L4", [[0, lasts], ...rest, [9_000, end]]);
+    expect(kept([100, granted(1_000)], [500, lost])).toBe(1);
+    expect(kept([100, granted(1_000)], [480, stall], [500, lost], [510, goesOn])).toBe(0);
+    expect(kept([100, granted(1_000)], [500, lost], [600, stall], [900, goesOn])).toBe(1);
+    expect(kept([100, granted(300)])).toBe(1);
+    expect(kept([80, stall], [100, granted(300)], [110, goesOn])).toBe(0);
+    expect(kept([100, granted(300)], [200, stall], [600, goesOn])).toBe(1);
+  });
+
   it("says nothing certain where nothing was granted", () => {
-    const { events } = recorded({ proc: "nemesis", f: "end", type: "info", leaks: {}, pending: 0 });
+    const { events } = recorded(end);
     const { result } = judge(events, {
       traits,
       suffered: new Set(),
@@ -280,6 +304,40 @@ describe("the nemesis", () => {
     expect(told).toEqual(["struck", "healed"]);
     await running;
     expect(told).toEqual(["struck", "healed"]);
+  });
+});
+
+describe("users", () => {
+  it("object to nothing that they see just when they have stood still", async () => {
+    const store = randomUUID();
+    const history = new History();
+    const observer = new Observer(history, "c1");
+    const unused = { read: async () => null, write: async () => undefined };
+    const users = new Users({
+      locks: new LockManager(memoryBackend({ store }), { ttl: 100, label: "c1" }),
+      observer,
+      dice: new Dice(1, 1),
+      fenced: unused,
+      unfenced: unused,
+      prefix: "verify/x/",
+      ttlMs: 100,
+      calmUntil: process.hrtime.bigint() + 3_000_000_000n,
+      lanes: 0,
+      place: 0,
+      duetLanes: 2,
+      ownStore: false,
+      // Whoever looks stands still meanwhile, and finds nobody.
+      open: async () => {
+        const list = async (): Promise<readonly Entry[]> => {
+          block(400);
+          return [];
+        };
+        return Object.assign(memoryBackend({ store }), { list });
+      },
+    });
+    await users.run();
+    expect(observer.stalls).toBeGreaterThan(0);
+    expect(observer.violations).toEqual([]);
   });
 });
 

@@ -35,6 +35,12 @@ export interface Measured {
   readonly grants: number;
 }
 
+/** How often a client that is to end is asked for a sign of life, in milliseconds. */
+const signMs = 500;
+
+/** How long it may give none in all: then it does nothing any more, however busy the machine is. */
+const longestSilenceMs = 60_000;
+
 /** A client in a process of its own. */
 export class LiveClient {
   readonly proc: string;
@@ -119,6 +125,19 @@ export class LiveClient {
 
   finish(): void {
     this.#tell({ order: "finish" });
+  }
+
+  /** Whether it ends in time. Time in which it gives no sign of life is not counted: a busy machine may have none for it. */
+  async endsWithin(ms: number): Promise<boolean> {
+    let [livedMs, silentMs] = [0, 0];
+    while (livedMs < ms && silentMs < longestSilenceMs) {
+      const { atMs } = this.measured;
+      this.measure();
+      if (await endsWithin(signMs, this.ended)) return true;
+      if (this.measured.atMs > atMs) livedMs += signMs;
+      else silentMs += signMs;
+    }
+    return false;
   }
 
   #hear(news: News): void {
@@ -217,7 +236,7 @@ export class Fleet {
     const late: LiveClient[] = [];
     await Promise.all(
       this.current.map(async (client) => {
-        if (await endsWithin(withinMs, client.ended)) return;
+        if (await client.endsWithin(withinMs)) return;
         late.push(client);
         client.resume();
         await killQuietly(client);

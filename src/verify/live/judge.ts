@@ -63,9 +63,10 @@ export function judge(events: readonly HistoryEvent[], circumstances: Circumstan
     limit: many,
   });
   const slowness = slownessOf(beforeFaults(events), calmEvents);
-  const calmViolations = calm.violations.filter(
-    (violation) => violation.invariant !== "L1" || !isExcused(violation, boundMs, slowness),
-  );
+  const calmViolations = calm.violations.filter((violation) => {
+    if (violation.invariant === "L1") return !isExcused(violation, boundMs, slowness);
+    return violation.invariant !== "L4" || !slowness.stalls.some((stood) => isDuring(violation, stood));
+  });
   const violations = [...whole.violations, ...calmViolations];
   const checked = [...whole.checked, ...calm.checked.filter(({ invariant }) => calmOnly.includes(invariant))];
   const rows = checked.map(({ invariant, looked }): Row => {
@@ -172,9 +173,9 @@ function spansOf(
  * Whether a wait was too long because the machine was slow while it lasted: somebody stood still, or answers took their time. A
  * hand-over takes a few of these, and those before it in the queue take theirs.
  */
-function isExcused({ events }: Violation, boundMs: number, { stalls, releases }: Slowness): boolean {
-  const [from, until] = [events[0]?.t ?? 0n, events.at(-1)?.t ?? 0n];
-  const during = (span: Span): boolean => span.from < until && span.until > from;
+function isExcused(violation: Violation, boundMs: number, { stalls, releases }: Slowness): boolean {
+  const [from, until] = lengthOf(violation);
+  const during = (span: Span): boolean => isDuring(violation, span);
   const stalled = new Map<string, bigint>();
   for (const span of stalls.filter(during)) {
     const [begin, end] = [span.from > from ? span.from : from, span.until < until ? span.until : until];
@@ -183,6 +184,17 @@ function isExcused({ events }: Violation, boundMs: number, { stalls, releases }:
   const mostStalled = longest([...stalled.values()]);
   const slowest = longest(releases.filter(during).map((span) => span.until - span.from));
   return until - from <= BigInt(Math.round(boundMs * 1e6)) + mostStalled + 5n * slowest;
+}
+
+/** From the first of its events to the last. */
+function lengthOf({ events }: Violation): readonly [from: bigint, until: bigint] {
+  return [events[0]?.t ?? 0n, events.at(-1)?.t ?? 0n];
+}
+
+/** Whether something happened while a violation lasted. */
+function isDuring(violation: Violation, span: Span): boolean {
+  const [from, until] = lengthOf(violation);
+  return span.from < until && span.until > from;
 }
 
 function longest(spans: readonly bigint[]): bigint {

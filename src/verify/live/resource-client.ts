@@ -18,6 +18,9 @@ interface Reply {
 /** How long an answer may take: the resource is on the same machine, and nobody breaks the way to it. */
 const answerMs = 5_000;
 
+/** The same for what it has in the end, without which there is no verdict: a busy machine may take longer. */
+const endMs = 60_000;
+
 /** A connection to a resource. */
 export class RemoteResource implements Resource {
   readonly #socket: Socket;
@@ -47,16 +50,16 @@ export class RemoteResource implements Resource {
 
   /** Lets it record what it has in the end, and gives what it has seen. */
   async end(): Promise<ResourceCounts> {
-    const value = await this.#ask({ ask: "end" });
+    const value = await this.#ask({ ask: "end" }, endMs);
     if (isCounts(value)) return value;
-    throw new Error("a resource has ended before it was asked");
+    throw new Error(`a resource has ended, or did not say within ${endMs / 1_000} s what it has in the end`);
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  #ask(what: DistributiveOmit<ResourceRequest, "call">): Promise<unknown> {
+  #ask(what: DistributiveOmit<ResourceRequest, "call">, withinMs = answerMs): Promise<unknown> {
     const call = ++this.#calls;
     return new Promise((resolve) => {
       const settle = (value: unknown): void => {
@@ -64,7 +67,7 @@ export class RemoteResource implements Resource {
         this.#waiting.delete(call);
         resolve(value);
       };
-      const late = setTimeout(settle, answerMs, undefined);
+      const late = setTimeout(settle, withinMs, undefined);
       this.#waiting.set(call, settle);
       if (this.#socket.destroyed) settle(undefined);
       else sendLine(this.#socket, { call, ...what });

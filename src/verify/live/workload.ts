@@ -3,6 +3,7 @@
  * is known. What a story is about is left to stories/.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { slewMs, systemClock } from "../../core/clock.ts";
 import { LockManager } from "../../core/manager.ts";
 import { calm, draw, duets, mixed } from "./stories/index.ts";
 import { Party } from "./stories/party.ts";
@@ -17,6 +18,8 @@ export class Users {
   readonly #me: Party;
   #stopped = false;
   #lookedAt = process.hrtime.bigint();
+  /** The same moment by the clock that locks are believed by. */
+  #believedAt: number = systemClock.now();
   #stories = 0;
   #settle = (): void => {};
   /** Resolves when the stories of the calm opening have been told. */
@@ -43,9 +46,14 @@ export class Users {
 
   #look(): void {
     const { observer, ttlMs } = this.#load;
+    const believed = systemClock.now();
     const now = process.hrtime.bigint();
-    if (Number(now - this.#lookedAt) / 1e6 > lookMs + 0.75 * ttlMs) observer.stalled(this.#lookedAt, now);
+    const passedMs = Number(now - this.#lookedAt) / 1e6;
+    // Where the wall clock was set forward, locks are believed no longer than if the machine had been suspended.
+    const wasSet = believed - this.#believedAt - passedMs > slewMs;
+    if (wasSet || passedMs > lookMs + 0.75 * ttlMs) observer.stalled(this.#lookedAt, now);
     this.#lookedAt = now;
+    this.#believedAt = believed;
     observer.look();
   }
 
@@ -114,7 +122,8 @@ export class Users {
       boundMs: calmWaitTtls * ttlMs,
       longTtlMs: calmTtls * ttlMs,
       object: (invariant, message) => {
-        // Once faults may come, nothing is known any more.
+        // A process that has just gone on may not have noticed yet that it stood still. Once faults may come, nothing is known any more.
+        this.#look();
         if (observer.stalls === stalls && this.#calmForMs > 0) observer.violate(invariant, message);
       },
       join: (word) => this.#join(`${word}${this.#stories}`),
