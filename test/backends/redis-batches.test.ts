@@ -7,10 +7,13 @@ import { Batch } from "../../src/backends/redis/batch.ts";
 import {
   appendCall,
   type Call,
+  keepCall,
   listCall,
-  mannerOf,
+  Manner,
+  ownOf,
   pruneCall,
   removeCall,
+  renewCall,
 } from "../../src/backends/redis/calls.ts";
 import { keysOf } from "../../src/backends/redis/keys.ts";
 import { asText } from "../../src/backends/redis/link.ts";
@@ -44,9 +47,8 @@ async function send(prefix: string, steps: readonly Step[]): Promise<readonly un
   const batch = new Batch("", 0, 0);
   for (const { queue, call } of steps) batch.add(keysOf(prefix, queue), call, taker);
   const appends = steps.some(({ call }) => call.manner !== undefined);
-  const before = appends ? ["0", `channel\0["client","host",1]`] : [];
-  const words = [...batch.keys, ...before, ...batch.texts];
-  const reply = await client.eval(callsScript, batch.keys.length, ...words);
+  if (appends) batch.common = `channel\0["client","host",1]`;
+  const reply = await client.eval(callsScript, batch.keys.length, ...batch.keys, ...batch.words(null));
   const read = readReply(batch.texts, reply);
   if (read === null) throw new Error(`no reply: ${String(reply)}`);
   return read.answers.slice(read.from);
@@ -69,13 +71,13 @@ function withoutTimes(): (said: unknown) => unknown {
 const queue = fc.constantFrom("a", "b", "c");
 const id = fc.constantFrom("s", "t", "u", "v", "w", "x", "y", "z");
 const manner = fc.constantFrom(
-  mannerOf(60_000, false, "w,1,,"),
-  mannerOf(60_000, true, "w,1,,"),
-  mannerOf(50_000, false, "w,1,,"),
-  mannerOf(60_000, false, "r,1,,"),
-  mannerOf(60_000, false, "w,1,,\0some metadata"),
-  mannerOf(60_000, false, "w,1,2,"),
-  mannerOf(60_000, true, "w,2,3,"),
+  new Manner(60_000, false, "w,1,,"),
+  new Manner(60_000, true, "w,1,,"),
+  new Manner(50_000, false, "w,1,,"),
+  new Manner(60_000, false, "r,1,,"),
+  new Manner(60_000, false, "w,1,,\0some metadata"),
+  new Manner(60_000, false, "w,1,2,"),
+  new Manner(60_000, true, "w,2,3,"),
 );
 const append = fc.record({ queue, call: fc.tuple(id, manner).map(([one, how]) => appendCall(one, how)) });
 const other = fc.record({
@@ -105,10 +107,64 @@ it("calls that travel together do what they do one by one", async () => {
   await fc.assert(property, { numRuns: 400 });
 });
 
+/** Until when an entry that came alone lives, as a list says it, and as the server does. */
+async function livesUntil(prefix: string, name: string): Promise<readonly [said: number, key: number]> {
+  const [list] = await send(prefix, [{ queue: name, call: listCall }]);
+  const [, record] = Array.isArray(list) ? list.map(asText) : [];
+  return [Number(record?.split(" ")[1]), await client.pexpiretime(keysOf(prefix, name).queue)];
+}
+
+it("an entry that came alone lives as long as it says, is never shortened, and keeps its life in company", async () => {
+  const prefix = "alone:";
+  const inA = (call: Call): readonly Step[] => [{ queue: "a", call }];
+  const alike = new Manner(60_000, false, "w,1,,\0some metadata");
+  const [answer] = await send(prefix, inA(appendCall("one", alike)));
+  const seq = BigInt(String(answer));
+  const [life, key] = await livesUntil(prefix, "a");
+  // The whole ttl from the end of the millisecond of its seq; the key is there until that one is over.
+  expect(life).toBe(Math.ceil(Number(seq) / 1_000) + 60_000);
+  expect(key).toBeGreaterThanOrEqual(life - 1);
+  expect(key).toBeLessThanOrEqual(life);
+  // By a shorter ttl nothing changes, by either way; by a longer one it lives longer.
+  expect(await send(prefix, inA(keepCall(1_000, 1, ownOf("one", seq))))).toEqual([[]]);
+  expect(Number((await send(prefix, inA(renewCall("one", seq, 1_000))))[0])).toBeGreaterThan(50_000);
+  expect(await livesUntil(prefix, "a")).toEqual([life, key]);
+  expect(Number((await send(prefix, inA(renewCall("one", seq, 90_000))))[0])).toBe(90_000);
+  const [longer, longerKey] = await livesUntil(prefix, "a");
+  expect(longer).toBeGreaterThanOrEqual(life + 30_000);
+  expect(longerKey).toBe(longer);
+  // One like it, and one that waits behind it.
+  await client.flushdb();
+  const first = BigInt(String((await send(prefix, inA(appendCall("one", alike))))[0]));
+  const [alone] = await livesUntil(prefix, "a");
+  const [behind] = await send(prefix, inA(appendCall("two", alike)));
+  const said = Array.isArray(behind) ? behind.map(asText) : [];
+  expect(said.slice(2, 5)).toEqual(["1", "1", "one"]);
+  expect(said[5]).toBe(`${first} ${alone} w,1,,channel\0["client","host",1]\0some metadata`);
+  await client.flushdb();
+});
+
+it("one alone that is not to wait is refused, and one that comes too late does not come", async () => {
+  const keys = keysOf("late:", "a");
+  const names = [keys.queue, keys.entries, keys.order];
+  const ask = (words: readonly string[]): Promise<unknown> => client.eval(callsScript, 3, ...names, ...words);
+  const common = `channel\0["client","host",1]`;
+  const atOnce = new Manner(60_000, true, "w,1,,");
+  const [seconds = 0] = await client.time();
+  const late = await ask(atOnce.alone("one", common, seconds * 1_000 - 5_000));
+  expect(Array.isArray(late) && asText(late[2])).toBe("!LATE");
+  expect(await client.dbsize()).toBe(0);
+  expect(asText(await ask(atOnce.alone("one", common, seconds * 1_000 + 60_000)))).toMatch(/^\d{16}$/);
+  const refused = await ask(atOnce.alone("two", common, seconds * 1_000 + 60_000));
+  expect(Array.isArray(refused) && refused.slice(2)).toEqual([null]);
+  expect(await client.dbsize()).toBe(1);
+  await client.flushdb();
+});
+
 it("many that join free queues are answered by one text, each with a seq of its own", async () => {
   const steps = Array.from({ length: 250 }, (_, index) => ({
     queue: `free-${index}`,
-    call: appendCall(`id-${index}`, mannerOf(60_000, false, "w,1,,")),
+    call: appendCall(`id-${index}`, new Manner(60_000, false, "w,1,,")),
   }));
   const seqs = (await send("many:", steps)).map((seq) => BigInt(String(seq)));
   // Across a hundred, and a second, too: each is one more than the one before.

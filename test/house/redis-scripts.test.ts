@@ -9,7 +9,7 @@ import {
   evictCall,
   keepCall,
   listCall,
-  mannerOf,
+  Manner,
   ownOf,
   pruneCall,
   removeCall,
@@ -93,9 +93,9 @@ function isRedisCall(name: string): name is keyof typeof ofRedis {
 }
 
 it("calls are sent with as many keys and arguments as they take", () => {
-  const appended = appendCall("id", mannerOf(1, true, "w,1,,\0more"));
+  const appended = appendCall("id", new Manner(1, true, "w,1,,\0more"));
   const sent = {
-    append: { ...appended, text: wholeAppend(appended.text, appended.manner ?? "") },
+    append: { ...appended, text: wholeAppend(appended.text, appended.manner?.text ?? "") },
     remove: removeCall("id", 1n),
     bequeath: bequeathCall("id", 1n, "heir"),
     evict: evictCall("id", undefined),

@@ -23,7 +23,7 @@ import {
   type Call,
   evictCall,
   listCall,
-  mannerOf,
+  Manner,
   pruneCall,
   removeCall,
 } from "./calls.ts";
@@ -84,7 +84,7 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
     this.#ask(keys, removeCall(id, undefined), isOne).catch(() => {});
   };
   #lastLike: NewEntry | null = null;
-  #lastManner = "";
+  #lastManner: Manner | null = null;
   #started = false;
   #closed = false;
   #onEvicted: ((queue: string, id: string) => void) | null = null;
@@ -161,7 +161,7 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
   }
 
   /** How an entry is appended: that of the last one where nothing differs, as most are alike. */
-  #mannerOf(entry: NewEntry): string {
+  #mannerOf(entry: NewEntry): Manner {
     const last = this.#lastLike;
     const { mode, weight, permits, ttlMs, metadata, onlyIfGranted } = entry;
     const like =
@@ -172,9 +172,9 @@ export class RedisBackend implements Backend, Browsable, Examinable, Admissible 
       last.ttlMs === ttlMs &&
       last.metadata === metadata &&
       last.onlyIfGranted === onlyIfGranted;
-    if (like) return this.#lastManner;
+    if (like && this.#lastManner !== null) return this.#lastManner;
     this.#lastLike = { ...entry };
-    return (this.#lastManner = mannerOf(wholeMs(ttlMs), onlyIfGranted === true, packEntry(entry)));
+    return (this.#lastManner = new Manner(wholeMs(ttlMs), onlyIfGranted === true, packEntry(entry)));
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]> {

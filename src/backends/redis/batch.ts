@@ -24,6 +24,9 @@ export interface Confirmation {
 /** How many there were so far. */
 let batches = 0;
 
+/** As good as for ever: in milliseconds, the last moment that has as many digits as those of our days. */
+const forEverMs = 9_999_999_999_999;
+
 /** Calls that travel together. */
 export class Batch {
   /** Of the first call: on a cluster, all calls of a batch are in its slot. */
@@ -43,8 +46,10 @@ export class Batch {
   serial: number = ++batches;
   /** What all entries that it appends have in common; null while it appends none. */
   common: string | null = null;
-  /** The manner of the last of them. */
+  /** The manner of the last of them, as text. */
   #manner: string | undefined = undefined;
+  /** The call, while it is the only one. */
+  #only: Call | null = null;
   work = 0;
   sentAt = 0;
   listening = 0;
@@ -74,8 +79,10 @@ export class Batch {
     if (keys > 1) this.keys.push(entries);
     if (keys > 2) this.keys.push(order);
     if (keys > 3) this.keys.push(evicted);
-    this.texts.push(manner === undefined || manner === this.#manner ? text : wholeAppend(text, manner));
-    if (manner !== undefined) this.#manner = manner;
+    const isLike = manner === undefined || manner.text === this.#manner;
+    this.texts.push(isLike ? text : wholeAppend(text, manner.text));
+    if (manner !== undefined) this.#manner = manner.text;
+    this.#only = this.takers.length === 0 ? call : null;
     this.takers.push(taker);
   }
 
@@ -86,6 +93,19 @@ export class Batch {
     this.keys.push(...queues);
     this.texts.push(text);
     this.takers.push(taker);
+  }
+
+  /**
+   * What the script takes after its keys. An append that comes later than a moment of the server's clock is refused; null if that clock is not
+   * known.
+   */
+  words(untilMs: number | null): readonly string[] {
+    const { common, texts } = this;
+    if (common === null) return texts;
+    const [only, until] = [this.#only, untilMs ?? forEverMs];
+    if (only?.manner !== undefined) return only.manner.alone(only.text.slice(1), common, until);
+    // Lists alone are joined several times as fast as lists and words.
+    return [`u${until}`, common].concat(texts);
   }
 
   /** The append at this place alone, to be sent once more. */

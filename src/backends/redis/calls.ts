@@ -35,18 +35,45 @@ export interface Call {
   readonly keys: 1 | 2 | 3 | 4;
   /** Its letter and its arguments. */
   readonly text: string;
-  /** For an append: its arguments but for the id, which is all that its text has. */
-  readonly manner?: string;
+  /** For an append: all of it but the id, which is all that its text has. */
+  readonly manner?: Manner;
 }
 
-/** Puts an entry at the tail, in a manner that mannerOf gives. */
-export function appendCall(id: string, manner: string): Call {
+/** How entries are appended: all of an append but the id. */
+export class Manner {
+  /** Its arguments after the id. */
+  readonly text: string;
+  readonly #ttlMs: string;
+  readonly #atOnce: boolean;
+  readonly #shape: string;
+  readonly #more: string;
+  /** What entries had in common that were appended alone, and what their records ended with: most often the same again. */
+  #common = "";
+  #rest = "";
+
+  /** `entry` as packEntry gives it. */
+  constructor(ttlMs: number, atOnce: boolean, entry: string) {
+    this.text = `\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}`;
+    this.#ttlMs = String(ttlMs);
+    this.#atOnce = atOnce;
+    const shapeEnd = entry.indexOf("\0");
+    this.#shape = shapeEnd < 0 ? entry : entry.slice(0, shapeEnd);
+    this.#more = shapeEnd < 0 ? "" : entry.slice(shapeEnd);
+  }
+
+  /** The words of an append that travels alone, as scripts/alone.lua takes them. */
+  alone(id: string, common: string, untilMs: number): readonly string[] {
+    if (this.#common !== common) {
+      this.#common = common;
+      this.#rest = ` +${this.#ttlMs} ${this.#shape}${common}${this.#more}`;
+    }
+    return [`${untilMs}999${this.#atOnce ? "!" : ""}`, `${id}\0`, this.#rest, this.#ttlMs];
+  }
+}
+
+/** Puts an entry at the tail. */
+export function appendCall(id: string, manner: Manner): Call {
   return { work: 5, keys: 3, text: `j${id}`, manner };
-}
-
-/** How entries are appended; `entry` as packEntry gives it. */
-export function mannerOf(ttlMs: number, atOnce: boolean, entry: string): string {
-  return `\0${ttlMs}\0${atOnce ? "1" : "0"}\0${entry}`;
 }
 
 /** An append in all its words: one that follows another of the same manner in a batch needs its id alone. */

@@ -273,18 +273,11 @@ export class Outbox {
     if (place >= 0) this.#sent.splice(place, 1);
   }
 
-  #wordsOf({ keys, texts, common, slot, dueAt }: Batch): readonly string[] {
+  #wordsOf(batch: Batch): readonly string[] {
+    const { keys, common, slot, dueAt } = batch;
     // Only an append can come too late, and has something in common with others.
-    const until = common === null ? "" : String(this.#serverClocks.at(slot, dueAt) ?? 0);
-    const [queue, entries, order] = keys;
-    const [text] = texts;
-    // One append or remove alone, the usual case.
-    if (texts.length === 1 && keys.length === 3 && queue && entries && order && text) {
-      if (common === null) return [digest, "3", queue, entries, order, text];
-      return [digest, "3", queue, entries, order, until, common, text];
-    }
-    // Lists alone are joined several times as fast as lists and words.
-    return [digest, String(keys.length)].concat(keys, common === null ? [] : [until, common], texts);
+    const words = batch.words(common === null ? null : this.#serverClocks.at(slot, dueAt));
+    return [digest, String(keys.length)].concat(keys, words);
   }
 
   #answered(batch: Batch, reply: unknown, confirmed: Promise<string | null> | null): void {

@@ -3,22 +3,21 @@
 /** Runs calls, one after the other: scripts/calls.lua and what it is made of. */
 export const callsScript: string = String.raw`local time, met
 local letter = string.byte(ARGV[1])
-local from = letter > 57 and 1 or 3
-local isAlone = #ARGV == from
-if isAlone and from == 3 then
-  local id, ttlMs, shape, more = string.match(ARGV[3], '^a([^%z]*%z)(%d+)%z%d%z(%a,%d+,%d*,)(.*)$')
+if letter < 58 then
   time = redis.call('TIME')
-  local seq = time[1] .. string.sub('000000', #time[2] + 1) .. time[2]
-  local nowUs = seq + 0
-  local us = nowUs % 1000
-  local ms = (nowUs - us) / 1000
-  if ms <= ARGV[1] + 0 then
-    ms = ms + ttlMs + (us > 0 and 1 or 0)
-    local life = string.format('%d%03d', ms / 1000, ms % 1000)
-    met = redis.call('SET', KEYS[1], id .. seq .. ' ' .. life .. ' ' .. shape .. ARGV[2] .. more, 'NX', 'GET', 'PXAT', life)
+  local micros = time[2]
+  if #micros < 6 then micros = string.sub('00000', #micros) .. micros end
+  local seq = time[1] .. micros
+  if seq <= ARGV[1] then
+    met = redis.call('SET', KEYS[1], ARGV[2] .. seq .. ARGV[3], 'NX', 'GET', 'PX', ARGV[4])
     if not met then return seq end
   end
-elseif isAlone and letter == 100 then
+  local untilMs, atOnce = string.match(ARGV[1], '^(%d*)%d%d%d(!?)$')
+  local shape, common, more = string.match(ARGV[3], '^ %+%d+ (%a,%d+,%d*,)([^%z]*%z[^%z]*)(.*)$')
+  letter = 117
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4] =
+    'u' .. untilMs, common, 'a' .. ARGV[2] .. ARGV[4] .. '\0' .. #atOnce .. '\0' .. shape .. more, nil
+elseif letter == 100 and #ARGV == 1 then
   met = redis.call('GET', KEYS[1])
   if not met then return 0 end
   if string.find(met, string.sub(ARGV[1], 2), 1, true) == 1 then
@@ -56,10 +55,10 @@ local function leaveLine(line, queue, entries, order, id, seq, heir)
   end
   return life + 0 > nowMs and 1 or 0
 end
-if isAlone and letter == 100 then
+if #ARGV == 1 and letter == 100 then
   local left = leaveLine(met, KEYS[1], KEYS[2], KEYS[3], string.match(ARGV[1], '^d([^%z]*)%z(%d*)'))
   if left then return left end
-elseif isAlone and letter == 98 then
+elseif #ARGV == 1 and letter == 98 then
   met = redis.call('GET', KEYS[1])
   local left = met and leaveLine(met, KEYS[1], KEYS[2], KEYS[3], string.match(ARGV[1], '^b([^%z]*)%z(%d+)%z(.*)$'))
   if left then return left end
@@ -74,13 +73,17 @@ local function text(number)
   if number < 1000000 then return string.format('%d', number) end
   return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
 end
+local function lifeOf(seq, ttlMs)
+  return math.ceil(seq / 1000) + ttlMs
+end
 local function isLive(record)
   return string.match(record, '^%d+ (%d+)') * 1000 > nowUs
 end
 local function keepOne(queue, own, ttlMs)
   local value = redis.call('GET', queue)
   if not value or string.sub(value, 1, #own) ~= own then return false end
-  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  local since, life, rest = string.match(value, '^(%+?)(%d+)(.*)$', #own + 1)
+  if since == '+' then life = lifeOf(string.match(own, '%z(%d+)'), life) end
   local expiry = laterMs + ttlMs
   if expiry <= life + 0 then return life - laterMs end
   life = text(expiry)
@@ -201,6 +204,13 @@ local function permitsOf(record)
 end
 local function channelOf(record)
   return string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
+end
+local function onlyOf(value)
+  local id, record = string.match(value, '^([^%z]+)%z(.*)$')
+  if not id then return nil end
+  local seq, ttlMs, rest = string.match(record, '^(%d+) %+(%d+)(.*)$')
+  if seq then record = seq .. ' ' .. text(lifeOf(seq, ttlMs)) .. rest end
+  return id, record
 end
 local Line = {}
 Line.__index = Line
@@ -482,7 +492,7 @@ end
 local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local entry = shape .. ARGV[2] .. more
   local value = redis.call('GET', queue)
-  local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
+  local only, alone = onlyOf(value)
   if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
   if only then return appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, alone) end
   local line = open(queue, entries, order, value)
@@ -525,7 +535,7 @@ local function remove(queue, entries, order, id, seq)
   return bequeath(queue, entries, order, id, seq, nil)
 end
 local function evict(queue, entries, order, evicted, id, seq)
-  local only, alone = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  local only, alone = onlyOf(redis.call('GET', queue) or '')
   local record = only == id and alone or redis.call('HGET', entries, id)
   if remove(queue, entries, order, id, seq) == 0 then return 0 end
   local expiry = text(expiryOf(record))
@@ -558,7 +568,7 @@ local function prune(queue, entries, order)
   return line:settle() and 1 or 0
 end
 local function list(queue, entries)
-  local only, record = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  local only, record = onlyOf(redis.call('GET', queue) or '')
   if only then return { only, record } end
   return redis.call('HGETALL', entries)
 end
@@ -566,7 +576,8 @@ return { append = append, bequeath = bequeath, remove = remove, evict = evict, r
 end
 local K, match = KEYS, string.match
 local words = { [0] = '0', [1] = '1' }
-local late = from == 3 and ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
+local from = letter == 117 and 3 or 1
+local late = from == 3 and math.floor(nowUs / 1000) > tonumber(sub(ARGV[1], 2))
 local results = { time[1], time[2] }
 local whole, key, plain = nil, 1, true
 local before, ttlMs, atOnce, shape, more

@@ -126,7 +126,7 @@ end
 local function append(queue, entries, order, id, ttlMs, atOnce, shape, more)
   local entry = shape .. ARGV[2] .. more
   local value = redis.call('GET', queue)
-  local only, alone = string.match(value, '^([^%z]+)%z(.*)$')
+  local only, alone = onlyOf(value)
   if only == id then return standing(seqOf(alone), expiryOf(alone), 0, 0) end
   if only then return appendToOne(queue, entries, order, id, ttlMs, entry, atOnce, only, alone) end
 

@@ -1,6 +1,6 @@
 -- Purpose: runs the calls of one tick, one after the other; one that fails does not fail its neighbours.
 -- Keys: those of each call, in turn
--- Arguments: if any call is an append, until when (ms of the server's clock, 0: for ever) an append may still begin, and what all
+-- Arguments: if any call is an append, "u" and until when (ms of the server's clock) an append may still begin, and what all
 --   entries that are appended have in common, "<channel>\0<owner>"; then each call: its letter and its arguments, with "\0"
 --   between them, or "j" and an id for an append whose other arguments are those of the append before it
 -- Returns: seconds and microseconds of the time, then the result of each call; "!" and a text for one that failed, "!LATE"
@@ -9,7 +9,9 @@
 local K, match = KEYS, string.match
 -- A number would take a while to be written.
 local words = { [0] = '0', [1] = '1' }
-local late = from == 3 and ARGV[1] ~= '0' and math.floor(nowUs / 1000) > tonumber(ARGV[1])
+-- Where the calls begin: words come before them only where one is an append.
+local from = letter == 117 and 3 or 1
+local late = from == 3 and math.floor(nowUs / 1000) > tonumber(sub(ARGV[1], 2))
 local results = { time[1], time[2] }
 local whole, key, plain = nil, 1, true
 -- The last append that was given whole, and its arguments.

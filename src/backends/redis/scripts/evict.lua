@@ -4,7 +4,7 @@
 -- Returns: 1 if it was there and had not expired, with that seq unless that is "", else 0
 
 local function evict(queue, entries, order, evicted, id, seq)
-  local only, alone = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  local only, alone = onlyOf(redis.call('GET', queue) or '')
   local record = only == id and alone or redis.call('HGET', entries, id)
   if remove(queue, entries, order, id, seq) == 0 then return 0 end
   -- No longer than the entry would have lived: by then its owner has asked, or has died.

@@ -3,10 +3,10 @@
 -- Arguments: as calls.lua
 -- Returns: 1 or 0; nothing if more is needed
 
-if isAlone and letter == 100 then
+if #ARGV == 1 and letter == 100 then
   local left = leaveLine(met, KEYS[1], KEYS[2], KEYS[3], string.match(ARGV[1], '^d([^%z]*)%z(%d*)'))
   if left then return left end
-elseif isAlone and letter == 98 then
+elseif #ARGV == 1 and letter == 98 then
   met = redis.call('GET', KEYS[1])
   local left = met and leaveLine(met, KEYS[1], KEYS[2], KEYS[3], string.match(ARGV[1], '^b([^%z]*)%z(%d+)%z(.*)$'))
   if left then return left end

@@ -10,7 +10,8 @@
 local function keepOne(queue, own, ttlMs)
   local value = redis.call('GET', queue)
   if not value or string.sub(value, 1, #own) ~= own then return false end
-  local life, rest = string.match(value, '^(%d+)(.*)$', #own + 1)
+  local since, life, rest = string.match(value, '^(%+?)(%d+)(.*)$', #own + 1)
+  if since == '+' then life = lifeOf(string.match(own, '%z(%d+)'), life) end
   local expiry = laterMs + ttlMs
   if expiry <= life + 0 then return life - laterMs end
   life = text(expiry)

@@ -4,7 +4,7 @@
 -- Returns: ids and their records, in no order
 
 local function list(queue, entries)
-  local only, record = string.match(redis.call('GET', queue) or '', '^([^%z]+)%z(.*)$')
+  local only, record = onlyOf(redis.call('GET', queue) or '')
   if only then return { only, record } end
   return redis.call('HGETALL', entries)
 end

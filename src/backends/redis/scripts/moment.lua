@@ -3,7 +3,8 @@
 -- Arguments: none of its own
 -- Returns: nothing, it only defines
 --
--- A record is "<seq> <expiry in ms> <mode>,<weight>,<permits>,<channel>\0<rest>". Numbers stay below 2^53; they are
+-- A record is "<seq> <expiry in ms> <mode>,<weight>,<permits>,<channel>\0<rest>". One that is alone in its queue and has not been
+-- renewed may have "+<ttl in ms>" instead of its expiry, as alone.lua writes it. Numbers stay below 2^53; they are
 -- written by text(), since Lua's own way keeps 14 digits. Each function that is defined here costs every call a little.
 
 time = time or redis.call('TIME')
@@ -22,6 +23,11 @@ local lastExpiry, lastLife, ending
 local function text(number)
   if number < 1000000 then return string.format('%d', number) end
   return string.format('%d%06d', math.floor(number / 1000000), number % 1000000)
+end
+
+-- Until when an entry lives that came at that seq with that ttl.
+local function lifeOf(seq, ttlMs)
+  return math.ceil(seq / 1000) + ttlMs
 end
 
 local function isLive(record)

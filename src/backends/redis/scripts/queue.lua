@@ -34,6 +34,15 @@ local function channelOf(record)
   return string.match(record, '^%d+ %d+ %a,%d+,%d*,([^%z]*)')
 end
 
+-- The id and the record of an entry that has a queue to itself; nil for a line.
+local function onlyOf(value)
+  local id, record = string.match(value, '^([^%z]+)%z(.*)$')
+  if not id then return nil end
+  local seq, ttlMs, rest = string.match(record, '^(%d+) %+(%d+)(.*)$')
+  if seq then record = seq .. ' ' .. text(lifeOf(seq, ttlMs)) .. rest end
+  return id, record
+end
+
 local Line = {}
 Line.__index = Line
 
