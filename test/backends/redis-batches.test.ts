@@ -177,3 +177,53 @@ it("many that join free queues are answered by one text, each with a seq of its 
   expect(await send("many:", leave)).toEqual(leave.map(() => "1"));
   expect(await client.dbsize()).toBe(0);
 });
+
+/** Makes a line of writers by hand, takes its first out, and gives what was answered, what was told and who is left. */
+async function takeFirstOut(seqs: readonly bigint[], livesMs: readonly number[]): Promise<unknown> {
+  const { queue: name, entries, order } = keysOf("line:", "a");
+  const [seconds = 0] = await client.time();
+  const lives = livesMs.map((ms) => seconds * 1_000 + ms);
+  const lasts = Math.max(...lives) + 60_000;
+  await client.set(name, `\0${seqs.at(-1)} ${lasts} w\0id-${seqs.length - 1}`, "PXAT", lasts);
+  for (const [place, seq] of seqs.entries()) {
+    await client.hset(entries, `id-${place}`, `${seq} ${lives[place]} w,1,,told\0["client","host",1]`);
+    await client.zadd(order, String(seq), `id-${place}`);
+  }
+  const listener = client.duplicate();
+  const heard: string[] = [];
+  listener.on("message", (_channel: string, message: string) => void heard.push(message));
+  await listener.subscribe("told");
+  const answers = await send("line:", [{ queue: "a", call: removeCall("id-0", seqs[0]) }]);
+  // What was published before this is heard before its answer.
+  await listener.ping();
+  listener.disconnect();
+  const left = await client.hkeys(entries);
+  const keys = await client.dbsize();
+  await client.flushdb();
+  return { answers: answers.map(asText), heard: heard.map((text) => text.split("\0")[0]), left, keys };
+}
+
+it.each([
+  [
+    "all live",
+    [30_000, 30_000, 30_000],
+    { answers: ["1"], heard: ["id-1"], left: ["id-1", "id-2"], keys: 3 },
+  ],
+  ["it has expired", [-5_000, 30_000], { answers: ["0"], heard: ["id-1"], left: ["id-1"], keys: 3 }],
+  [
+    "the next has expired",
+    [30_000, -5_000, 30_000],
+    { answers: ["1"], heard: ["id-2"], left: ["id-2"], keys: 3 },
+  ],
+  ["it is the last", [30_000], { answers: ["1"], heard: [], left: [], keys: 0 }],
+  ["it is the last and has expired", [-5_000], { answers: ["0"], heard: [], left: [], keys: 0 }],
+])(
+  "the first of a line leaves alike by the short way and by the long one: %s",
+  async (_, lives, expected) => {
+    // The short way takes seqs of 16 digits alone, as they are in our days.
+    for (const first of [1_794_000_000_000_000n, 999_000_000_000_000n]) {
+      const seqs = lives.map((_life, place) => first + BigInt(place));
+      expect(await takeFirstOut(seqs, lives)).toEqual(expected);
+    }
+  },
+);
