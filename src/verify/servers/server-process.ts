@@ -1,5 +1,6 @@
 /** A throwaway server in a process of its own, on loopback: started, broken and removed; what it serves is left to its maker. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
 import { readFileSync, rmSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -48,16 +49,33 @@ export async function removeFolder(folder: string): Promise<void> {
 const lowestPort = 10_000;
 const highestPort = 32_000;
 
-/** So many ports of the loopback address that are free now; picked by chance, so that two who look at once find others. */
+/** So many ports of the loopback address that are free now, and that nobody else is given while this process runs. */
 export async function freePorts(count: number): Promise<number[]> {
   const held: Array<{ port: number; close: () => Promise<void> }> = [];
   while (held.length < count) {
     const port = lowestPort + Math.floor(Math.random() * (highestPort - lowestPort));
-    const close = await listen(port).catch(() => null);
+    const letGo = await claim(port).catch(() => null);
+    const close = letGo === null ? null : await listen(port).catch(() => null);
     if (close !== null) held.push({ port, close });
+    else letGo?.();
   }
   await Promise.all(held.map(({ close }) => close()));
   return held.map(({ port }) => port);
+}
+
+/**
+ * Makes a port ours, whether a server listens there just now or not: no server here uses UDP, so the port of that number is our word to
+ * whoever looks for ports, and it ends with this process, however that ends. Gives the function that ends it before.
+ */
+function claim(port: number): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket("udp4");
+    socket.on("error", reject);
+    socket.bind({ port, address: "127.0.0.1", exclusive: true }, () => {
+      socket.unref();
+      resolve(() => socket.close());
+    });
+  });
 }
 
 /** Takes a port; gives the function that lets it go. */
