@@ -238,6 +238,20 @@ describe("the judge", () => {
     expect(waited(...holds, [500, leaves], [700, left], [2_100, ok])).toBe(1);
   });
 
+  it("blames nobody for a wait for a lock that its holder lost while somebody stood still, until the ttl of that is over", () => {
+    const loses = (lock: string): readonly Happened[] => [
+      [0, { proc: "q", f: "acquire", attempt: "h", type: "invoke", lock, ttl: 2_000 }],
+      [0, { proc: "q", f: "acquire", attempt: "h", type: "ok", token: 1n }],
+      [50, stall],
+      [60, { proc: "q", f: "lost", attempt: "h", type: "info" }],
+      [70, goesOn],
+    ];
+    expect(waited(...loses("calm/a"), [2_900, ok])).toBe(0);
+    expect(waited(...loses("calm/a"), [3_100, ok])).toBe(1);
+    expect(waited(...loses("calm/b"), [2_900, ok])).toBe(1);
+    expect(waited(...loses("calm/a").slice(0, 2), [2_900, ok])).toBe(1);
+  });
+
   it("blames a wait that was too long, even if the machine was slow at another time", () => {
     expect(waited([1_100, ok], [1_200, stall], [2_200, goesOn])).toBe(1);
     expect(waited(...holds, [1_100, ok], [1_200, leaves], [2_200, left])).toBe(1);

@@ -144,6 +144,14 @@ interface Slowness {
   readonly stalls: readonly Span[];
   /** Releases, from the request to the answer: a release waits for nobody. */
   readonly releases: readonly Span[];
+  readonly losses: readonly Loss[];
+}
+
+/** A lock that its holder lost, and has not given back by that: where nobody stood still, it should not have (L4). */
+interface Loss {
+  readonly lock: string | undefined;
+  readonly at: bigint;
+  readonly ttlMs: number;
 }
 
 function slownessOf(before: readonly HistoryEvent[], calmEvents: readonly HistoryEvent[]): Slowness {
@@ -153,7 +161,17 @@ function slownessOf(before: readonly HistoryEvent[], calmEvents: readonly Histor
   return {
     stalls: spansOf(stalls, ({ target }) => target),
     releases: spansOf(releases, ({ attempt }) => attempt),
+    losses: lossesIn(calmEvents),
   };
+}
+
+function lossesIn(events: readonly HistoryEvent[]): readonly Loss[] {
+  const asked = new Map<string | undefined, HistoryEvent>();
+  return events.flatMap((event): readonly Loss[] => {
+    if (event.ttl !== undefined) asked.set(event.attempt, event);
+    const { lock, ttl } = asked.get(event.attempt) ?? {};
+    return event.f === "lost" && ttl !== undefined ? [{ lock, at: event.t, ttlMs: ttl }] : [];
+  });
 }
 
 function spansOf(
@@ -171,10 +189,13 @@ function spansOf(
 
 /**
  * Whether a wait was too long because the machine was slow while it lasted: somebody stood still, or answers took their time. A
- * hand-over takes a few of these, and those before it in the queue take theirs.
+ * hand-over takes a few of these, and those before it in the queue take theirs. What somebody lost is in the way until its ttl is over.
  */
-function isExcused(violation: Violation, boundMs: number, { stalls, releases }: Slowness): boolean {
+function isExcused(violation: Violation, boundMs: number, { stalls, releases, losses }: Slowness): boolean {
   const [from, until] = lengthOf(violation);
+  const lock = violation.events[0]?.lock;
+  const lost = losses.filter((loss) => loss.lock === lock && loss.at < until);
+  const inTheWayMs = Math.max(0, ...lost.map(({ ttlMs }) => ttlMs));
   const during = (span: Span): boolean => isDuring(violation, span);
   const stalled = new Map<string, bigint>();
   for (const span of stalls.filter(during)) {
@@ -183,7 +204,7 @@ function isExcused(violation: Violation, boundMs: number, { stalls, releases }: 
   }
   const mostStalled = longest([...stalled.values()]);
   const slowest = longest(releases.filter(during).map((span) => span.until - span.from));
-  return until - from <= BigInt(Math.round(boundMs * 1e6)) + mostStalled + 5n * slowest;
+  return until - from <= BigInt(Math.round((boundMs + inTheWayMs) * 1e6)) + mostStalled + 5n * slowest;
 }
 
 /** From the first of its events to the last. */
