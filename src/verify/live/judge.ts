@@ -147,7 +147,7 @@ interface Slowness {
   readonly losses: readonly Loss[];
 }
 
-/** A lock that its holder lost, and has not given back by that: where nobody stood still, it should not have (L4). */
+/** A lock that its holder had while somebody stood still, and lost: it has not given it back by that. */
 interface Loss {
   readonly lock: string | undefined;
   readonly at: bigint;
@@ -158,19 +158,23 @@ function slownessOf(before: readonly HistoryEvent[], calmEvents: readonly Histor
   const stalls = before.filter(({ f }) => f === "fault");
   // Where it is not known what became of a release, other things were waited for, too.
   const releases = calmEvents.filter(({ f, type }) => f === "release" && type !== "info");
+  const stood = spansOf(stalls, ({ target }) => target);
   return {
-    stalls: spansOf(stalls, ({ target }) => target),
+    stalls: stood,
     releases: spansOf(releases, ({ attempt }) => attempt),
-    losses: lossesIn(calmEvents),
+    losses: lossesIn(calmEvents, stood),
   };
 }
 
-function lossesIn(events: readonly HistoryEvent[]): readonly Loss[] {
+function lossesIn(events: readonly HistoryEvent[], stalls: readonly Span[]): readonly Loss[] {
   const asked = new Map<string | undefined, HistoryEvent>();
   return events.flatMap((event): readonly Loss[] => {
-    if (event.ttl !== undefined) asked.set(event.attempt, event);
-    const { lock, ttl } = asked.get(event.attempt) ?? {};
-    return event.f === "lost" && ttl !== undefined ? [{ lock, at: event.t, ttlMs: ttl }] : [];
+    const { f, t, attempt } = event;
+    if (event.type === "invoke" && event.ttl !== undefined) asked.set(attempt, event);
+    const ask = asked.get(attempt);
+    if (f !== "lost" || ask?.ttl === undefined) return [];
+    const stood = stalls.some((span) => span.from < t && span.until > ask.t);
+    return stood ? [{ lock: ask.lock, at: t, ttlMs: ask.ttl }] : [];
   });
 }
 
