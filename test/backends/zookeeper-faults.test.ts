@@ -262,6 +262,29 @@ describe("a client", () => {
     await looker.close();
   }, 60_000);
 
+  it("that has nothing to do but to wait outlives its connection", async () => {
+    const rig = await start(1);
+    const proxy = await proxied(only(rig).port);
+    const looker = rawSession(rig.hosts);
+    const locks = await open(rig.hosts);
+    const holder = await locks.acquire("a", { ttl: 20_000 });
+    const backend = { hosts: `127.0.0.1:${proxy.port}`, root: "/f", tickMs };
+    const waiter = startHolder(built, { backend, lock: "a", ttl: 4_000 });
+    children.push(waiter);
+    await expect
+      .poll(async () => (await looker.getChildren("/f/a")).children.length, { timeout: 10_000 })
+      .toBe(2);
+    // Time for its watch.
+    await sleep(300);
+    proxy.refuse = true;
+    proxy.resetAll();
+    await sleep(500);
+    proxy.refuse = false;
+    await holder.release();
+    expect(await waiter.hear()).toMatch(/^granted/);
+    await looker.close();
+  }, 60_000);
+
   it("that is cut off for half of its session keeps its lock", async () => {
     const rig = await start(1);
     const cut = await proxied(only(rig).port);

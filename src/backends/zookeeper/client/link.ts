@@ -222,7 +222,8 @@ export class Link {
     if (!this.#served) this.#route.failed(cause);
     if (this.#route.refused) this.#waiting.fail(connectionLoss(true, cause));
     this.#retryTimer = setTimeout(() => this.#connect(), this.#route.pauseMs());
-    if (this.#waiting.length === 0) this.#retryTimer.unref();
+    // Whoever waits, for an answer or for a change, keeps its process.
+    if (this.#waiting.length === 0 && this.watches.isEmpty) this.#retryTimer.unref();
   }
 
   // Ends.

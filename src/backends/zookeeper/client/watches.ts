@@ -51,6 +51,10 @@ export class Watches {
     return [...this.#byKind[kind].keys()];
   }
 
+  get isEmpty(): boolean {
+    return Object.values(this.#byKind).every(({ size }) => size === 0);
+  }
+
   clear(): void {
     for (const watches of Object.values(this.#byKind)) watches.clear();
   }
